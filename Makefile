@@ -1,0 +1,40 @@
+# Each target makes .venv and installs what it needs when that is missing or stale.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+
+.PHONY: help quickstart test bench lint clean
+
+help:
+	@echo "make quickstart   augment a sample photo, write quickstart/augmented.png"
+	@echo "make test         lint, types, tests, doctests and the README's code"
+	@echo "make bench        speed and memory against stock operators, as ratios"
+	@echo "make lint         ruff and mypy only"
+	@echo "make clean        remove .venv and everything generated"
+
+$(INSTALLED): pyproject.toml
+	@echo "== installing prorandconv and its tools into $(VENV) (about two minutes the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+quickstart: $(INSTALLED)
+	@echo "== augmenting a sample photo"
+	@$(BIN)/python examples/contact_sheet.py quickstart/augmented.png
+
+lint: $(INSTALLED)
+	@echo "== ruff: lint and format"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo "== mypy --strict src"
+	@$(BIN)/mypy src
+
+test: lint
+	@echo "== pytest: tests, doctests, README"
+	@$(BIN)/python -m pytest --numprocesses auto
+
+clean:
+	rm -rf $(VENV) quickstart .pytest_cache .mypy_cache .ruff_cache .hypothesis build
+	find . -name '*.egg-info' -o -name __pycache__ | xargs rm -rf

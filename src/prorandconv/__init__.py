@@ -1,0 +1,19 @@
+"""Progressive Random Convolutions: an augmentation for models that must survive new domains."""
+
+from . import functional
+from .errors import ProRandConvError
+from .fields import gaussian_random_field
+from .params import ProRandConvParams, RandConvParams
+from .selection import select
+from .transforms import ProRandConv, RandConv
+
+__all__ = [
+    "ProRandConv",
+    "ProRandConvError",
+    "ProRandConvParams",
+    "RandConv",
+    "RandConvParams",
+    "functional",
+    "gaussian_random_field",
+    "select",
+]

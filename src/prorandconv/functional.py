@@ -1,0 +1,371 @@
+"""The maths of random convolutions: no randomness, no state; (images, parameters) -> images.
+
+Images are floating point, ``(N, C, H, W)`` unless a function says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from . import ops
+from .errors import ProRandConvError
+from .ops import Engine
+from .ops.block import Block, Contrast, standardised
+from .ops.per_image import apply_per_image, pad_same
+
+if TYPE_CHECKING:
+    from .params import BlockParams, ProRandConvParams, RandConvParams
+
+Padding = Literal["zeros", "reflect", "replicate"]
+Bound = Literal["clamp", "standardise"]
+ContrastPart = Literal["standardise", "affine", "tanh"]
+
+PADDINGS: tuple[Padding, ...] = get_args(Padding)
+CONTRAST_PARTS: tuple[ContrastPart, ...] = get_args(ContrastPart)
+
+
+def random_conv(x: Tensor, weight: Tensor, padding: Padding = "zeros") -> Tensor:
+    """Convolve images with one kernel, keeping their size.
+
+    Args:
+        x: images ``(N, C_in, H, W)``.
+        weight: ``(C_out, C_in, k, k)``, k odd.
+        padding: how the image goes on outside: ``"zeros"``, ``"reflect"`` or ``"replicate"``.
+    """
+    _check_convolution(x, weight, None, padding)
+    return F.conv2d(pad_same(x, weight.shape[-1], padding), weight)
+
+
+def deform_conv(
+    x: Tensor,
+    weight: Tensor,
+    offsets: Tensor,
+    padding: Padding = "zeros",
+    engine: Engine = "auto",
+) -> Tensor:
+    """Convolve images with one kernel whose taps are displaced by one offset field (Eq. 2).
+
+    Equals ``torchvision.ops.deform_conv2d`` with the offsets expanded over the batch and
+    ``padding=(k - 1) // 2``.
+
+    Args:
+        x: images ``(N, C_in, H, W)``.
+        weight: ``(C_out, C_in, k, k)``, k odd.
+        offsets: ``(2k², H, W)`` in pixels, ``(dy, dx)`` for each tap, row by row.
+        padding: how the image goes on outside: ``"zeros"``, ``"reflect"`` or ``"replicate"``.
+        engine: which implementation; see :mod:`prorandconv.ops`.
+
+    Example:
+        >>> x, weight = torch.randn(2, 3, 8, 9), torch.randn(3, 3, 3, 3)
+        >>> still = torch.zeros(18, 8, 9)
+        >>> torch.allclose(deform_conv(x, weight, still), random_conv(x, weight), atol=1e-5)
+        True
+    """
+    _check_convolution(x, weight, offsets, padding)
+    operator = ops.prepare(Block(weight, offsets, (x.shape[-2], x.shape[-1]), padding), engine)
+    return ops.apply(operator, x, Contrast(standardise=False, tanh=False), repeats=1)
+
+
+def gaussian_window(
+    kernel_size: int,
+    sigma: float | Tensor,
+    *,
+    dtype: torch.dtype | None = None,
+    device: torch.device | None = None,
+) -> Tensor:
+    """Gaussian filter exp(-(i² + j²) / 2σ²) over a kernel's taps, 1 in the middle.
+
+    Args:
+        kernel_size: side k of the kernel, odd.
+        sigma: width of the filter; a tensor of shape ``(...)`` gives ``(..., k, k)``.
+        dtype: of the result, by default sigma's or torch's default.
+        device: of the result, by default sigma's or the CPU.
+
+    Example:
+        >>> gaussian_window(3, 0.5).round(decimals=3)
+        tensor([[0.0180, 0.1350, 0.0180],
+                [0.1350, 1.0000, 0.1350],
+                [0.0180, 0.1350, 0.0180]])
+    """
+    check_kernel_size("kernel_size", kernel_size)
+    sigma = torch.as_tensor(sigma, dtype=dtype, device=device)
+    tap = torch.arange(kernel_size, dtype=sigma.dtype, device=sigma.device) - kernel_size // 2
+    squared = tap[:, None] ** 2 + tap[None, :] ** 2
+    return torch.exp(-squared / (2 * sigma[..., None, None] ** 2))
+
+
+def contrast(
+    x: Tensor,
+    gamma: Tensor | None = None,
+    beta: Tensor | None = None,
+    eps: float = 1e-5,
+    *,
+    standardise: bool = True,
+    affine: bool = True,
+    tanh: bool = True,
+) -> Tensor:
+    """Contrast diversification (Eq. 3): standardise, affine, tanh, each of them switchable.
+
+    Args:
+        x: images ``(..., C, H, W)``; each image and channel has its own statistics.
+        gamma: scale ``(C,)``; without gamma and beta there is no affine.
+        beta: shift ``(C,)``.
+        eps: added to the (biased) variance inside the root.
+        standardise: whether to standardise.
+        affine: whether to scale and shift.
+        tanh: whether to squash into [-1, 1].
+
+    Example:
+        >>> x = torch.randn(2, 3, 8, 8)
+        >>> flat = contrast(x, gamma=torch.zeros(3), beta=torch.full((3,), 0.5))
+        >>> torch.allclose(flat, torch.tensor(0.5).tanh().expand_as(flat))
+        True
+    """
+    if (gamma is None) != (beta is None):
+        raise ProRandConvError.about(
+            "gamma, beta", (gamma, beta), "both tensors of shape (C,), or neither"
+        )
+    if standardise:
+        x = standardised(x, eps)
+    if affine and gamma is not None and beta is not None:
+        x = x * gamma[:, None, None] + beta[:, None, None]
+    return x.tanh() if tanh else x
+
+
+def pro_rand_conv(
+    x: Tensor,
+    params: ProRandConvParams,
+    *,
+    contrast: Collection[ContrastPart] = CONTRAST_PARTS,
+    eps: float = 1e-5,
+    padding: Padding = "zeros",
+    bound: Bound | None = None,
+    output: Literal["tanh", "pixels"] = "tanh",
+    mean: float | Sequence[float] = 0.5,
+    std: float | Sequence[float] = 0.5,
+    engine: Engine = "auto",
+) -> Tensor:
+    """Apply one draw of Pro-RandConv (Algorithm 1, lines 11 to 14).
+
+    Args:
+        x: floating point images ``(..., C, H, W)``.
+        params: the draw, from :meth:`ProRandConv.draw`.
+        contrast: which of ``"standardise"``, ``"affine"``, ``"tanh"`` follow each convolution.
+        eps: added to the variance when standardising.
+        padding: ``"zeros"``, ``"reflect"`` or ``"replicate"``.
+        bound: what keeps the result in range where neither standardisation nor tanh does:
+            ``"clamp"`` to the range of normalised pixels, ``"standardise"``, or None.
+        output: ``"tanh"`` returns [-1, 1] as it is, ``"pixels"`` maps it to normalised pixels.
+        mean: of the normalisation that the images went through, a number or one per channel.
+        std: likewise.
+        engine: which implementation; see :mod:`prorandconv.ops`.
+
+    Returns:
+        Images of ``x``'s shape and dtype.
+    """
+    result = _blocks(x, params, contrast, eps, padding, engine)
+    if result is x:
+        return x
+    centre, scale = _per_channel(mean, result), _per_channel(std, result)
+    if bound == "clamp":
+        result = torch.clamp(result, (0 - centre) / scale, (1 - centre) / scale)
+    elif bound == "standardise":
+        result = standardised(result, eps)
+    if output == "pixels":
+        result = ((result + 1) / 2 - centre) / scale
+    return _finish(x, params, result)
+
+
+def rand_conv(
+    x: Tensor,
+    params: RandConvParams,
+    *,
+    contrast: Collection[ContrastPart] = (),
+    eps: float = 1e-5,
+    padding: Padding = "zeros",
+    engine: Engine = "auto",
+) -> Tensor:
+    """Apply one draw of RandConv (Xu et al.): one convolution, or none, optionally mixed with x.
+
+    Args:
+        x: floating point images ``(..., C, H, W)``.
+        params: the draw, from :meth:`RandConv.draw`.
+        contrast: parts of contrast diversification that follow the convolution, by default none.
+        eps: added to the variance when standardising.
+        padding: ``"zeros"``, ``"reflect"`` or ``"replicate"``.
+        engine: which implementation; see :mod:`prorandconv.ops`.
+
+    Returns:
+        Images of ``x``'s shape and dtype.
+    """
+    result = _blocks(x, params, contrast, eps, padding, engine)
+    if result is x:
+        return x
+    share = params.of_chosen().mix
+    if share is not None:
+        share = share.to(result)[..., None, None, None]
+        result = torch.lerp(result, _chosen(x, params).to(result.dtype), share)
+    return _finish(x, params, result)
+
+
+def compute_dtype(x: Tensor) -> torch.dtype:
+    """The precision a draw is made and applied in: at least float32."""
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+def check_images(x: Tensor) -> None:
+    """Refuse what cannot be augmented."""
+    if not x.is_floating_point():
+        raise ProRandConvError.about(
+            "x",
+            x.dtype,
+            "floating point images, normalised as the network eats them; convert with "
+            "torchvision.transforms.v2.ToDtype(torch.float32, scale=True) and Normalize",
+        )
+    if x.dim() < 3:
+        raise ProRandConvError.about(
+            "x", tuple(x.shape), "images of shape (C, H, W) or (N, C, H, W)"
+        )
+
+
+def check_kernel_size(argument: str, kernel_size: int) -> None:
+    """Refuse kernels without a middle."""
+    if isinstance(kernel_size, bool) or not isinstance(kernel_size, int) or kernel_size < 1:
+        raise ProRandConvError.about(argument, kernel_size, "an odd whole number >= 1, e.g. 3")
+    if kernel_size % 2 == 0:
+        raise ProRandConvError.about(
+            argument, kernel_size, f"an odd number, e.g. {kernel_size - 1} or {kernel_size + 1}"
+        )
+
+
+def _blocks(
+    x: Tensor,
+    params: BlockParams,
+    parts: Collection[ContrastPart],
+    eps: float,
+    padding: Padding,
+    engine: Engine,
+) -> Tensor:
+    """Repeat the block on the chosen images (n, C, H, W); ``x`` itself if none is to change."""
+    check_images(x)
+    if padding not in PADDINGS:
+        raise ProRandConvError.about("padding", padding, f"one of {PADDINGS}")
+    if x.numel() == 0 or params.identity:
+        return x
+    _check_params(x, params)
+    images = _chosen(x, params).to(compute_dtype(x))
+    params = params.of_chosen()
+    weight, offsets = params.weight.to(images), _to(params.offsets, images)
+    gamma = beta = None
+    if "affine" in parts:
+        gamma, beta = _to(params.gamma, images), _to(params.beta, images)
+    standardise, tanh = "standardise" in parts, "tanh" in parts
+    if isinstance(params.repeats, tuple):
+        return apply_per_image(
+            images,
+            weight,
+            offsets,
+            gamma,
+            beta,
+            params.repeats,
+            standardise=standardise,
+            tanh=tanh,
+            padding=padding,
+            eps=eps,
+        )
+    after = Contrast(standardise, gamma, beta, tanh, eps)
+    size = (images.shape[-2], images.shape[-1])
+    if not params.layered:
+        block = Block(weight, offsets, size, padding, params.reach)
+        return ops.apply(ops.prepare(block, engine), images, after, params.repeats)
+    for layer in weight[: params.repeats]:
+        block = Block(layer, offsets, size, padding, params.reach)
+        images = ops.apply(ops.prepare(block, engine), images, after, 1)
+    return images
+
+
+def _chosen(x: Tensor, params: BlockParams) -> Tensor:
+    """The images that are augmented, as (n, C, H, W)."""
+    images = x.reshape(-1, *x.shape[-3:])
+    return images if params.chosen is None else images[params.chosen_index(x.device)]
+
+
+def _finish(x: Tensor, params: BlockParams, result: Tensor) -> Tensor:
+    """Put the augmented images back among the others, in x's shape, dtype and memory format."""
+    result = result.to(x.dtype)
+    if params.chosen is not None:
+        everything = x.reshape(-1, *x.shape[-3:]).clone()
+        result = everything.index_copy_(0, params.chosen_index(x.device), result)
+    result = result.reshape(x.shape)
+    if (
+        x.dim() == 4
+        and not x.is_contiguous()
+        and x.is_contiguous(memory_format=torch.channels_last)
+    ):
+        return result.contiguous(memory_format=torch.channels_last)
+    return result
+
+
+def _to(tensor: Tensor | None, images: Tensor) -> Tensor | None:
+    return None if tensor is None else tensor.to(images)
+
+
+def _per_channel(value: float | Sequence[float], images: Tensor) -> Tensor:
+    """A number, or one per channel, as a tensor that broadcasts over images."""
+    return torch.as_tensor(value, dtype=images.dtype, device=images.device).reshape(-1, 1, 1)
+
+
+def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, padding: Padding) -> None:
+    check_images(x)
+    if x.dim() != 4:
+        raise ProRandConvError.about("x", tuple(x.shape), "images of shape (N, C, H, W)")
+    if weight.dim() != 4 or weight.shape[-1] != weight.shape[-2] or weight.shape[-1] % 2 == 0:
+        raise ProRandConvError.about(
+            "weight", tuple(weight.shape), "a kernel of shape (C_out, C_in, k, k) with k odd"
+        )
+    if weight.shape[1] != x.shape[1]:
+        raise ProRandConvError.about(
+            "weight", tuple(weight.shape), f"C_in = {x.shape[1]}, the images' number of channels"
+        )
+    expected = (2 * weight.shape[-1] ** 2, x.shape[-2], x.shape[-1])
+    if offsets is not None and tuple(offsets.shape) != expected:
+        raise ProRandConvError.about(
+            "offsets", tuple(offsets.shape), f"(2k², H, W) = {expected} for this kernel and image"
+        )
+    if padding not in PADDINGS:
+        raise ProRandConvError.about("padding", padding, f"one of {PADDINGS}")
+
+
+def _check_params(x: Tensor, params: BlockParams) -> None:
+    """Refuse to replay a draw on images it was not made for."""
+    channels, height, width = x.shape[-3:]
+    count = x.numel() // (channels * height * width)
+    if params.weight.shape[-3] != channels:
+        raise ProRandConvError.about(
+            "params",
+            f"a draw for {params.weight.shape[-3]} channels",
+            f"one for the images' {channels} channels; make it with draw(x)",
+        )
+    if params.offsets is not None and tuple(params.offsets.shape[-2:]) != (height, width):
+        raise ProRandConvError.about(
+            "params",
+            f"a draw for images of {tuple(params.offsets.shape[-2:])} pixels",
+            f"one for the images' {(height, width)} pixels; make it with draw(x)",
+        )
+    if isinstance(params.repeats, tuple) and len(params.repeats) != count:
+        raise ProRandConvError.about(
+            "params",
+            f"draws for {len(params.repeats)} images",
+            f"one draw for each of the {count} images; make them with draw(x)",
+        )
+    if params.chosen is not None and len(params.chosen) != count:
+        raise ProRandConvError.about(
+            "params",
+            f"a choice among {len(params.chosen)} images",
+            f"one among the {count} images of this batch; make it with draw(x)",
+        )

@@ -1,0 +1,49 @@
+"""Engines that apply one draw of a random convolution block to a whole mini-batch.
+
+``prepare`` turns the draw into an operator once; ``apply`` uses it for any number of images and
+repetitions. All engines compute the same thing; they differ in speed and in where they run.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from ..errors import ProRandConvError
+from .block import Block, Contrast
+from .eager import EagerOperator
+from .reference import ReferenceOperator
+
+Engine = Literal["auto", "eager", "reference"]
+ENGINES: tuple[Engine, ...] = ("auto", "eager", "reference")
+
+
+class Operator(Protocol):
+    """A prepared draw."""
+
+    block: Block
+
+    def apply(self, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
+        """Apply the block ``repeats`` times to images (N, C, H, W)."""
+        ...
+
+
+def prepare(block: Block, engine: Engine = "auto") -> Operator:
+    """Turn a draw into an operator of the engine asked for."""
+    if engine not in ENGINES:
+        raise ProRandConvError.about("engine", engine, f"one of {ENGINES}")
+    return ReferenceOperator(block) if engine == "reference" else EagerOperator(block)
+
+
+def apply(operator: Operator, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
+    """Apply a prepared draw ``repeats`` times to images (N, C, H, W) of the operator's size."""
+    if repeats == 0 or images.numel() == 0:
+        return images
+    needs_gradient = torch.is_grad_enabled() and (
+        images.requires_grad or operator.block.weight.requires_grad
+    )
+    if needs_gradient and not isinstance(operator, ReferenceOperator):
+        operator = ReferenceOperator(operator.block)
+    return operator.apply(images, contrast, repeats)

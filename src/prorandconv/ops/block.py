@@ -1,0 +1,46 @@
+"""What an engine is handed: the linear part of a block, and what follows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Block:
+    """The deformable convolution of one draw, shared by all images and all repetitions."""
+
+    weight: Tensor
+    """(C_out, C_in, k, k)"""
+    offsets: Tensor | None
+    """(2k², H, W), (dy, dx) per tap; None is zero everywhere"""
+    size: tuple[int, int]
+    """height and width of the images"""
+    padding: str
+    """how the image goes on outside: "zeros", "reflect" or "replicate" """
+    reach: float | None = None
+    """an upper bound of |offsets|, if known without reading them"""
+
+    @property
+    def kernel_size(self) -> int:
+        """Side of the square kernel, odd."""
+        return self.weight.shape[-1]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """What follows the convolution; each part can be absent."""
+
+    standardise: bool = True
+    gamma: Tensor | None = None
+    beta: Tensor | None = None
+    tanh: bool = True
+    eps: float = 1e-5
+
+
+def standardised(images: Tensor, eps: float) -> Tensor:
+    """Zero mean and unit variance per image and channel (biased variance, eps in the root)."""
+    mean = images.mean((-2, -1), keepdim=True)
+    variance = images.var((-2, -1), correction=0, keepdim=True)
+    return (images - mean) * (variance + eps).rsqrt()

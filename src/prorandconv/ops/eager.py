@@ -1,0 +1,225 @@
+"""The draw as one sparse linear operator, in stock PyTorch operators on any device.
+
+Offsets and weights are the same for every image and every repetition, so the bilinear corners of
+all taps are turned once into a sparse matrix over pixels. Images are laid out with one pixel's
+values over the batch contiguous; applying the operator is then a weighted sum of table rows, which
+is what ``embedding_bag`` computes natively. No step reads a value back to the host, loops over
+images or has a shape that depends on data.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .block import Block, Contrast
+from .reference import wrap
+
+_CHUNK_BYTES = 24 << 20
+"""Images are processed in chunks of this size: temporaries stay in cache, and below the size from
+which allocators map fresh memory at each operation."""
+
+
+class EagerOperator:
+    """One draw, prepared as indices and weights of a gather-sum."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        taps = _active_taps(block.weight)
+        if _reach(block) <= 1:
+            self.rows, self.weights = _window_operator(block, taps)
+        else:
+            self.rows, self.weights = _corner_operator(block, taps)
+        per_pixel = self.weights.shape[-1]
+        self.bags = torch.arange(
+            0, self.rows.numel(), per_pixel, dtype=torch.int32, device=self.rows.device
+        )
+
+    def apply(self, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
+        """Convolve, standardise, scale and squash ``repeats`` times."""
+        count, channels = images.shape[0], self.weights.shape[0]
+        result = images.new_empty(count, channels, *self.block.size)
+        bytes_per_image = result[:1].numel() * result.element_size()
+        chunk = max(8, _CHUNK_BYTES // bytes_per_image // 8 * 8)
+        for start in range(0, count, chunk):
+            some = slice(start, start + chunk)
+            table = images[some].flatten(1).t()
+            width = table.shape[1]
+            # A single column would take other kernels, and round differently than in a batch.
+            table = table.repeat(1, 2) if width == 1 else table.contiguous()
+            for _ in range(repeats):
+                table = self._once(table, contrast)
+            result[some].flatten(1).copy_(table[:, :width].t())
+        return result
+
+    def _once(self, table: Tensor, contrast: Contrast) -> Tensor:
+        """One repetition on a table (C * H * W, images)."""
+        height, width = self.block.size
+        pixels, count = height * width, table.shape[1]
+        result = table.new_empty(self.weights.shape[0] * pixels, count)
+        for channel, weights in enumerate(self.weights):
+            plane = F.embedding_bag(
+                self.rows, table, self.bags, mode="sum", per_sample_weights=weights.view(-1)
+            )
+            gamma = beta = None
+            if contrast.gamma is not None and contrast.beta is not None:
+                gamma, beta = contrast.gamma[channel], contrast.beta[channel]
+            if contrast.standardise:
+                # To batch_norm, each image is a channel of one channels_last picture: it
+                # standardises over pixels and applies the affine in the same call.
+                picture = plane.view(1, height, width, count).permute(0, 3, 1, 2)
+                scale = None if gamma is None else gamma.expand(count).contiguous()
+                shift = None if beta is None else beta.expand(count).contiguous()
+                picture = F.batch_norm(
+                    picture, None, None, scale, shift, training=True, eps=contrast.eps
+                )
+                plane = picture.permute(0, 2, 3, 1).reshape(pixels, count)
+            elif gamma is not None and beta is not None:
+                plane = plane.mul_(gamma).add_(beta)
+            target = result[channel * pixels : (channel + 1) * pixels]
+            if contrast.tanh:
+                torch.tanh(plane, out=target)
+            else:
+                target.copy_(plane)
+        return result
+
+
+def _reach(block: Block) -> float:
+    """Bound of |offsets|: given with the draw, or read where reading costs no synchronisation."""
+    if block.offsets is None:
+        return 0.0
+    if block.reach is not None:
+        return block.reach
+    if block.offsets.device.type == "cpu":
+        return float(block.offsets.abs().max())
+    return float("inf")
+
+
+def _active_taps(weight: Tensor) -> tuple[int, ...]:
+    """Taps whose weights matter at this precision: Gaussian smoothing makes most of them vanish."""
+    taps = weight.shape[-1] ** 2
+    if weight.device.type != "cpu":
+        return tuple(range(taps))
+    largest = weight.abs().amax((0, 1)).flatten()
+    threshold = largest.max() * torch.finfo(weight.dtype).eps / 16
+    return tuple((largest > threshold).nonzero().flatten().tolist()) or (taps // 2,)
+
+
+def _window_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Merge all corners into one window, for |offsets| <= 1 (or none).
+
+    A tap displaced by d along an axis reaches its neighbours at -1, 0 and 1 with the hat weights
+    max(0, -d), 1 - |d| and max(0, d). Which pixel of the window a (tap, neighbour, neighbour) falls
+    on is fixed, so merging is one matrix product per output channel.
+    """
+    height, width = block.size
+    out_channels, in_channels = block.weight.shape[:2]
+    spread = 0 if block.offsets is None else 1
+    device, dtype = block.weight.device, block.weight.dtype
+    rows, row_inside, column_inside, falls_on = _window(
+        height, width, in_channels, block.kernel_size, taps, spread, block.padding, device
+    )
+    weight = block.weight.flatten(2)[:, :, list(taps)]
+    if block.offsets is None:
+        hats = torch.ones(len(taps), 2, 1, 1, 1, dtype=dtype, device=device)
+    else:
+        displaced = block.offsets.view(-1, 2, height, width)[list(taps)]
+        before, after = (-displaced).clamp_(min=0), displaced.clamp(min=0)
+        hats = torch.stack((before, 1 - before - after, after), 2)
+    by_row, by_column = hats[:, 0] * row_inside, hats[:, 1] * column_inside
+    shares = (by_row.unsqueeze(2) * by_column.unsqueeze(1)).reshape(-1, height * width)
+    neighbours = (2 * spread + 1) ** 2
+    merged = torch.einsum(
+        "sp,ocs->ospc", falls_on.to(dtype), weight.repeat_interleave(neighbours, 2)
+    )
+    return rows, shares.t() @ merged.reshape(out_channels, shares.shape[0], -1)
+
+
+@functools.lru_cache(maxsize=8)
+def _window(
+    height: int,
+    width: int,
+    channels: int,
+    kernel_size: int,
+    taps: tuple[int, ...],
+    spread: int,
+    padding: str,
+    device: torch.device,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The part of the window operator that depends on shapes only."""
+    radius, side = (kernel_size - 1) // 2, kernel_size + 2 * spread
+    tap = torch.tensor(taps, device=device)
+    step = torch.arange(-spread, spread + 1, device=device)
+    y = (tap // kernel_size - radius)[:, None] + step
+    x = (tap % kernel_size - radius)[:, None] + step
+    position = (y[:, :, None] + radius + spread) * side + x[:, None, :] + radius + spread
+    pixels, place = position.flatten().unique(return_inverse=True)  # type: ignore[no-untyped-call]
+    falls_on = F.one_hot(place, len(pixels)).float()
+
+    row = torch.arange(height, device=device)
+    column = torch.arange(width, device=device)
+    row_inside, column_inside = y[:, :, None] + row, x[:, :, None] + column
+    row_inside = (row_inside >= 0) & (row_inside < height) | (padding != "zeros")
+    column_inside = (column_inside >= 0) & (column_inside < width) | (padding != "zeros")
+
+    rows = wrap(row[:, None] + pixels // side - radius - spread, height, padding)
+    columns = wrap(column[:, None] + pixels % side - radius - spread, width, padding)
+    table_rows = _table_rows(rows[:, None], columns[None], height, width, channels)
+    return (
+        table_rows,
+        row_inside.float().unsqueeze(-1),
+        column_inside.float().unsqueeze(-2),
+        falls_on,
+    )
+
+
+def _table_rows(rows: Tensor, columns: Tensor, height: int, width: int, channels: int) -> Tensor:
+    """Rows of the table (C * H * W, images) for pixels (H, W, P), in order (H, W, P, C)."""
+    pixel = rows.clamp(0, height - 1) * width + columns.clamp(0, width - 1)
+    channel = torch.arange(channels, device=pixel.device) * (height * width)
+    return (pixel.unsqueeze(-1) + channel).flatten().int()
+
+
+def _corner_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Keep the four bilinear corners of every tap, for offsets of any size."""
+    assert block.offsets is not None
+    height, width = block.size
+    out_channels, in_channels = block.weight.shape[:2]
+    device = block.weight.device
+    tap = torch.tensor(taps, device=device)
+    radius = (block.kernel_size - 1) // 2
+    # (H, W, taps), so that one pixel's corners end up side by side
+    displaced = block.offsets.view(-1, 2, height, width)[tap].permute(1, 2, 3, 0)
+    row = torch.arange(height, device=device)[:, None, None] + tap // block.kernel_size - radius
+    column = torch.arange(width, device=device)[:, None] + tap % block.kernel_size - radius
+    row_corners, row_shares = _corners(row, displaced[0], height, block.padding)
+    column_corners, column_shares = _corners(column, displaced[1], width, block.padding)
+
+    shares = (row_shares.unsqueeze(-1) * column_shares.unsqueeze(-2)).flatten(-2)
+    corner_rows = row_corners.unsqueeze(-1).expand(*shares.shape[:-1], 2, 2).flatten(-2)
+    corner_columns = column_corners.unsqueeze(-2).expand(*shares.shape[:-1], 2, 2).flatten(-2)
+    table_rows = _table_rows(
+        corner_rows.flatten(-2), corner_columns.flatten(-2), height, width, in_channels
+    )
+    weight = block.weight.flatten(2)[:, :, tap]
+    weights = torch.einsum("hwts,oct->ohwtsc", shares, weight)
+    return table_rows, weights.reshape(out_channels, height * width, -1)
+
+
+def _corners(
+    position: Tensor, displaced: Tensor, length: int, padding: str
+) -> tuple[Tensor, Tensor]:
+    """Two neighbouring pixels of each displaced position, and the share of each (0 outside).
+
+    Only the displacement is split into whole and fraction, so that no precision is lost far from
+    the first pixel.
+    """
+    whole = displaced.floor()
+    after = displaced - whole
+    pixels = torch.stack((position + whole, position + whole + 1), -1)
+    pixels = wrap(pixels, length, padding).clamp(-1, length)
+    shares = torch.stack((1 - after, after), -1) * ((pixels >= 0) & (pixels < length))
+    return pixels.long(), shares

@@ -1,0 +1,77 @@
+"""The paper's formulas, written to be read: every other engine is tested against this one."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .block import Block, Contrast, standardised
+
+
+def wrap(position: Tensor, length: int, padding: str) -> Tensor:
+    """Bring positions along one axis back into the image, as ``padding`` continues it.
+
+    ``"reflect"`` mirrors at the border pixels without repeating them, however far away a position
+    is; ``"replicate"`` stops at them; ``"zeros"`` leaves positions outside, where samples are 0.
+    """
+    if padding == "replicate":
+        return position.clamp(0, length - 1)
+    if padding == "reflect":
+        period = max(2 * (length - 1), 1)
+        position = position.remainder(period)
+        return torch.minimum(position, period - position) if length > 1 else position.clamp(0, 0)
+    return position
+
+
+def bilinear(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """Sample images (N, C, H, W) at real positions (H', W'); outside the image is 0."""
+    height, width = images.shape[-2:]
+    top, left = rows.floor(), columns.floor()
+    sampled = images.new_zeros(*images.shape[:2], *rows.shape)
+    for row in (top, top + 1):
+        for column in (left, left + 1):
+            share = (1 - (rows - row).abs()) * (1 - (columns - column).abs())
+            inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+            y, x = row.clamp(0, height - 1).long(), column.clamp(0, width - 1).long()
+            sampled = sampled + images[:, :, y, x] * torch.where(inside, share, 0)
+    return sampled
+
+
+def deform_conv(images: Tensor, weight: Tensor, offsets: Tensor, padding: str) -> Tensor:
+    """Eq. 2: a sum over the taps of weight times the image at the tap's displaced position."""
+    height, width = images.shape[-2:]
+    kernel_size = weight.shape[-1]
+    radius = (kernel_size - 1) // 2
+    rows = torch.arange(height, dtype=images.dtype, device=images.device)[:, None]
+    columns = torch.arange(width, dtype=images.dtype, device=images.device)[None, :]
+    result = images.new_zeros(images.shape[0], weight.shape[0], height, width)
+    for tap in range(kernel_size**2):
+        i, j = divmod(tap, kernel_size)
+        row = wrap(rows + (i - radius) + offsets[2 * tap], height, padding)
+        column = wrap(columns + (j - radius) + offsets[2 * tap + 1], width, padding)
+        sampled = bilinear(images, row, column)
+        result = result + torch.einsum("oc,nchw->nohw", weight[:, :, i, j], sampled)
+    return result
+
+
+class ReferenceOperator:
+    """One draw, applied by the formulas; differentiable in images and parameters."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+
+    def apply(self, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
+        """Repeat convolution (Eq. 2), standardisation, affine (Eq. 3) and tanh."""
+        block = self.block
+        offsets = block.offsets
+        if offsets is None:
+            offsets = images.new_zeros(2 * block.kernel_size**2, *block.size)
+        for _ in range(repeats):
+            images = deform_conv(images, block.weight, offsets, block.padding)
+            if contrast.standardise:
+                images = standardised(images, contrast.eps)
+            if contrast.gamma is not None and contrast.beta is not None:
+                images = images * contrast.gamma[:, None, None] + contrast.beta[:, None, None]
+            if contrast.tanh:
+                images = images.tanh()
+        return images

@@ -1,0 +1,478 @@
+"""RandConv and ProRandConv: thin classes that draw, and hand the draw to ``functional``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import Any, Generic, Literal, TypedDict, TypeVar
+
+import PIL.Image
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_unflatten
+from torchvision import tv_tensors
+from torchvision.transforms import v2
+from torchvision.transforms.v2._utils import is_pure_tensor
+from typing_extensions import Unpack
+
+from . import functional
+from .errors import ProRandConvError
+from .functional import CONTRAST_PARTS, PADDINGS, ContrastPart, Padding, compute_dtype
+from .ops import ENGINES, Engine
+from .params import BlockParams, Draw, ProRandConvParams, RandConvParams, Range
+
+EPS = 1e-2
+"""The paper's "small value": lower end of σ_g and σ_Δ."""
+
+P = TypeVar("P", bound=BlockParams)
+Mode = Literal["batch", "sample"]
+
+
+class BlockOptions(TypedDict, total=False):
+    """Options of the block that both transforms take with the same defaults."""
+
+    alpha: float
+    gamma_std: float
+    beta_std: float
+    weight_std: float | Range | None
+    padding: Padding
+    mode: Mode
+    p: float
+    engine: Engine
+
+
+class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
+    """What both transforms share: the block's options, and the call.
+
+    Augments float images ``(..., C, H, W)``: plain tensors and ``tv_tensors.Image`` or ``Video``.
+    With several inputs, as in ``v2.Compose``, the images are augmented with one draw (of plain
+    tensors the first one, unless there are tv_tensors); masks, boxes, labels and anything else pass
+    through. Runs without gradients, computes in float32 or float64, returns the input's dtype.
+    """
+
+    _transformed_types = (is_pure_tensor, tv_tensors.Image, tv_tensors.Video)
+
+    def __init__(
+        self,
+        *,
+        smoothing: Range | None,
+        offsets: Range | Literal["auto"] | None,
+        contrast: bool | Collection[ContrastPart],
+        alpha: float = 10.0,
+        gamma_std: float = 0.5,
+        beta_std: float = 0.5,
+        weight_std: float | Range | None = None,
+        padding: Padding = "zeros",
+        mode: Mode = "batch",
+        p: float = 1.0,
+        engine: Engine = "auto",
+    ) -> None:
+        super().__init__()
+        self.smoothing = (
+            None if smoothing is None else _range("smoothing", smoothing, above_zero=True)
+        )
+        self.offsets: Range | Literal["auto"] | None
+        self.offsets = offsets if offsets in (None, "auto") else _range("offsets", offsets)
+        self.alpha = _number("alpha", alpha, low=0)
+        self.gamma_std = _number("gamma_std", gamma_std, low=0)
+        self.beta_std = _number("beta_std", beta_std, low=0)
+        self.contrast = _contrast_parts(contrast)
+        self.weight_std: float | Range | None
+        if weight_std is None or isinstance(weight_std, int | float):
+            self.weight_std = weight_std and _number("weight_std", weight_std, low=0)
+        else:
+            self.weight_std = _range("weight_std", weight_std)
+        self.padding: Padding = _one_of("padding", padding, PADDINGS)
+        self.mode: Mode = _one_of("mode", mode, ("batch", "sample"))
+        self.p = _number("p", p, low=0, high=1)
+        self.engine: Engine = _one_of("engine", engine, ENGINES)
+
+    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> P:
+        """Draw the parameters for images like ``x`` (their shape, dtype and device matter)."""
+        raise NotImplementedError
+
+    def apply(self, x: Tensor, params: P) -> Tensor:
+        """Apply a draw to images."""
+        raise NotImplementedError
+
+    def forward(self, *inputs: Any, params: P | None = None) -> Any:
+        """Augment with a fresh draw, or with ``params``.
+
+        Args:
+            inputs: images ``(..., C, H, W)``, alone or in any nesting with other things.
+            params: a draw to replay; also accepted as the last positional argument.
+        """
+        if params is None and len(inputs) > 1 and isinstance(inputs[-1], BlockParams):
+            *rest, params = inputs
+            inputs = tuple(rest)
+        leaves, structure = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
+        images = [
+            leaf
+            for leaf, augmented in zip(leaves, self._needs_transform_list(leaves), strict=True)
+            if augmented
+        ]
+        self.check_inputs(leaves)
+        if not images:
+            return tree_unflatten(leaves, structure)
+        if params is None:
+            params = self.draw(images[0])
+        with torch.no_grad(), torch.autocast(images[0].device.type, enabled=False):
+            done = {id(image): self._augmented(image, params) for image in images}
+        return tree_unflatten([done.get(id(leaf), leaf) for leaf in leaves], structure)
+
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
+        """Refuse PIL images, which would otherwise pass through unseen."""
+        for leaf in flat_inputs:
+            if isinstance(leaf, PIL.Image.Image):
+                raise ProRandConvError.about(
+                    "x",
+                    type(leaf).__name__,
+                    "a tensor; put v2.ToImage(), v2.ToDtype(torch.float32, scale=True) and "
+                    "v2.Normalize(...) before this transform",
+                )
+
+    def _augmented(self, image: Tensor, params: P) -> Tensor:
+        result = self.apply(image.as_subclass(Tensor), params)
+        if isinstance(image, tv_tensors.TVTensor):
+            return tv_tensors.wrap(result, like=image)  # type: ignore[no-any-return]
+        return result
+
+    def _start(self, x: Tensor, generator: torch.Generator | None) -> tuple[Draw, int]:
+        """How to draw for ``x``, and how many images it holds."""
+        functional.check_images(x)
+        count = math.prod(x.shape[:-3])
+        return Draw(count if self.mode == "sample" else None, generator, compute_dtype(x)), count
+
+    def _block(
+        self, draw: Draw, x: Tensor, kernel_size: int, layers: int | None = None
+    ) -> dict[str, Any]:
+        """Draw the block's tensors, on the images' device."""
+        channels, height, width = x.shape[-3:]
+        weight = draw.weight(
+            kernel_size,
+            channels,
+            layers=layers,
+            std=self.weight_std,
+            smoothing=self.smoothing,
+        )
+        offsets = gamma = beta = reach = None
+        if self.offsets is not None:
+            scale = offset_range(height, width) if self.offsets == "auto" else self.offsets
+            offsets = draw.offsets(kernel_size, (height, width), scale, self.alpha)
+            if offsets.device.type == "cpu" and offsets.numel():
+                reach = float(torch.linalg.vector_norm(offsets, ord=math.inf))
+                offsets = offsets.to(x.device, non_blocking=True)
+        if "affine" in self.contrast:
+            gamma = draw.normal(channels).mul_(self.gamma_std).to(x.device, non_blocking=True)
+            beta = draw.normal(channels).mul_(self.beta_std).to(x.device, non_blocking=True)
+        return {
+            "weight": weight.to(x.device, non_blocking=True),
+            "offsets": offsets,
+            "gamma": gamma,
+            "beta": beta,
+            "reach": reach,
+        }
+
+    def extra_repr(self) -> str:
+        """The options, as the constructor takes them."""
+        names = [name for name in vars(self) if not name.startswith("_") and name != "training"]
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+
+
+class ProRandConv(RandomBlockTransform[ProRandConvParams]):
+    """Progressive Random Convolutions: one random block, applied L times with the same parameters.
+
+    The block is a deformable k×k convolution, standardisation per image and channel, a random
+    affine and tanh; L is drawn from 1 to ``max_repeats``. One draw per call is shared by all images
+    of the batch (``mode="batch"``, the paper), or each image has its own (``mode="sample"``).
+
+    Args:
+        kernel_size: side k of the kernel, odd.
+        max_repeats: L_max.
+        repeats: a fixed L instead of a random one.
+        weights: ``"same"`` weights in all repetitions, or ``"different"`` ones (the paper's
+            Progressive (Diff)); everything else of the block is always the same.
+        smoothing: range of σ_g, the width of the Gaussian filter on the kernel; None for no filter.
+        offsets: range of σ_Δ, the standard deviation of the deformable offsets in pixels; None for
+            a plain convolution. ``"auto"`` follows the image size, see :func:`offset_range`.
+        alpha: exponent of the offsets' power spectrum.
+        gamma_std: σ_γ of the affine's scale.
+        beta_std: σ_β of the affine's shift.
+        contrast: contrast diversification: True, False, or those of ``"standardise"``,
+            ``"affine"``, ``"tanh"`` that shall happen.
+        weight_std: σ_w; None is 1 / sqrt(k² C), a range ``(low, high)`` is drawn from uniformly.
+        padding: how the image goes on outside: ``"zeros"``, ``"reflect"`` or ``"replicate"``.
+        bound: what keeps the result in range where neither standardisation nor tanh does:
+            ``"clamp"`` to the range of normalised pixels, ``"standardise"``, or None. ``"auto"`` is
+            ``"clamp"`` there and None otherwise.
+        output: ``"tanh"`` feeds [-1, 1] to the network as it is; ``"pixels"`` maps it to the range
+            of normalised pixels.
+        mean: of the normalisation that the images went through, a number or one per channel; the
+            default, with ``std``, means pixels in [-1, 1]. Used by ``"clamp"`` and ``"pixels"``.
+        std: likewise.
+        mode: ``"batch"`` or ``"sample"``.
+        p: share of the images that are augmented.
+        engine: ``"auto"``, or an engine by name; see :mod:`prorandconv.ops`.
+
+    Example:
+        >>> augment = ProRandConv()
+        >>> x = torch.rand(8, 3, 32, 32) * 2 - 1
+        >>> params = augment.draw(x)
+        >>> torch.equal(augment(x, params=params), augment(x, params=params))
+        True
+    """
+
+    def __init__(
+        self,
+        kernel_size: int = 3,
+        max_repeats: int = 10,
+        *,
+        repeats: int | None = None,
+        weights: Literal["same", "different"] = "same",
+        smoothing: Range | None = (EPS, 1.0),
+        offsets: Range | Literal["auto"] | None = "auto",
+        alpha: float = 10.0,
+        gamma_std: float = 0.5,
+        beta_std: float = 0.5,
+        contrast: bool | Collection[ContrastPart] = True,
+        weight_std: float | Range | None = None,
+        padding: Padding = "zeros",
+        bound: Literal["auto", "clamp", "standardise"] | None = "auto",
+        output: Literal["tanh", "pixels"] = "tanh",
+        mean: float | Sequence[float] = 0.5,
+        std: float | Sequence[float] = 0.5,
+        mode: Mode = "batch",
+        p: float = 1.0,
+        engine: Engine = "auto",
+    ) -> None:
+        super().__init__(
+            smoothing=smoothing,
+            offsets=offsets,
+            alpha=alpha,
+            gamma_std=gamma_std,
+            beta_std=beta_std,
+            contrast=contrast,
+            weight_std=weight_std,
+            padding=padding,
+            mode=mode,
+            p=p,
+            engine=engine,
+        )
+        functional.check_kernel_size("kernel_size", kernel_size)
+        self.kernel_size = kernel_size
+        self.max_repeats = _count("max_repeats", max_repeats)
+        self.repeats = None if repeats is None else _count("repeats", repeats)
+        self.weights = _one_of("weights", weights, ("same", "different"))
+        bounded = "standardise" in self.contrast or "tanh" in self.contrast
+        bound = _one_of("bound", bound, ("auto", "clamp", "standardise", None))
+        if bounded and bound not in ("auto", None):
+            raise ProRandConvError.about(
+                "bound",
+                bound,
+                "None where contrast standardises or ends in tanh, or contrast=False",
+            )
+        self.bound = ("clamp" if not bounded else None) if bound == "auto" else bound
+        self.output = _one_of("output", output, ("tanh", "pixels"))
+        if output == "pixels" and "tanh" not in self.contrast:
+            raise ProRandConvError.about(
+                "output", output, '"tanh" (the result as it is), as this contrast has no tanh'
+            )
+        self.mean, self.std = _normalisation(mean, std)
+
+    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> ProRandConvParams:
+        """Draw the parameters for images like ``x``.
+
+        Args:
+            x: images ``(..., C, H, W)``; their shape, dtype and device matter, not their values.
+            generator: source of randomness; torch's global CPU generator by default.
+        """
+        draw, count = self._start(x, generator)
+        if self.repeats is None:
+            repeats = draw.whole(1, self.max_repeats)
+        else:
+            repeats = draw.whole(self.repeats, self.repeats)
+        layered = self.weights == "different"
+        layers = (self.repeats or self.max_repeats) if layered else None
+        block = self._block(draw, x, self.kernel_size, layers)
+        chosen = draw.subset(count, self.p) if self.p < 1 else None
+        return ProRandConvParams(**block, repeats=repeats, chosen=chosen, layered=layered)
+
+    def apply(self, x: Tensor, params: ProRandConvParams) -> Tensor:
+        """Apply a draw to images ``(..., C, H, W)``."""
+        return functional.pro_rand_conv(
+            x,
+            params,
+            contrast=self.contrast,
+            padding=self.padding,
+            bound=self.bound,
+            output=self.output,
+            mean=self.mean,
+            std=self.std,
+            engine=self.engine,
+        )
+
+
+class RandConv(RandomBlockTransform[RandConvParams]):
+    """Random convolution (Xu et al., 2021): one k×k convolution of a random size, or none.
+
+    The parts of Pro-RandConv's block can be switched on for the paper's single-layer ablations.
+
+    Args:
+        kernel_sizes: pool from which k is drawn, odd numbers.
+        mix: whether the result is mixed with the original by a random share U(0, 1).
+        identity: probability that a draw leaves the images as they are.
+        smoothing: range of σ_g, the width of a Gaussian filter on the kernel; None for no filter.
+        offsets: range of σ_Δ of deformable offsets, ``"auto"``, or None for a plain convolution.
+        contrast: contrast diversification after the convolution: True, False or a choice of its
+            parts.
+        options: ``alpha``, ``gamma_std``, ``beta_std``, ``weight_std``, ``padding``, ``mode``,
+            ``p`` and ``engine`` as in :class:`ProRandConv`.
+
+    Example:
+        >>> augment = RandConv(identity=0.0)
+        >>> augment(torch.randn(4, 3, 32, 32)).shape
+        torch.Size([4, 3, 32, 32])
+    """
+
+    def __init__(
+        self,
+        kernel_sizes: Sequence[int] = (1, 3, 5, 7),
+        *,
+        mix: bool = False,
+        identity: float = 0.5,
+        smoothing: Range | None = None,
+        offsets: Range | Literal["auto"] | None = None,
+        contrast: bool | Collection[ContrastPart] = False,
+        **options: Unpack[BlockOptions],
+    ) -> None:
+        super().__init__(smoothing=smoothing, offsets=offsets, contrast=contrast, **options)
+        if not isinstance(kernel_sizes, Sequence) or not kernel_sizes:
+            raise ProRandConvError.about(
+                "kernel_sizes", kernel_sizes, "a sequence of odd numbers, e.g. (1, 3, 5, 7)"
+            )
+        for kernel_size in kernel_sizes:
+            functional.check_kernel_size("kernel_sizes", kernel_size)
+        self.kernel_sizes = tuple(kernel_sizes)
+        self.mix = bool(mix)
+        self.identity = _number("identity", identity, low=0, high=1)
+
+    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> RandConvParams:
+        """Draw the parameters for images like ``x``.
+
+        With one draw per image, all kernels have the largest size of the pool and are zero outside
+        their own.
+
+        Args:
+            x: images ``(..., C, H, W)``; their shape, dtype and device matter, not their values.
+            generator: source of randomness; torch's global CPU generator by default.
+        """
+        draw, count = self._start(x, generator)
+        identity = draw.uniform(0, 1) < self.identity
+        picked = draw.whole(0, len(self.kernel_sizes) - 1)
+        chosen = draw.subset(count, self.p) if self.p < 1 else None
+        repeats: int | tuple[int, ...]
+        if isinstance(picked, tuple):
+            repeats = (1,) * count
+            chosen = ~identity.cpu() if chosen is None else chosen & ~identity.cpu()
+            sizes = [self.kernel_sizes[i] for i in picked]
+            block = self._block(draw, x, max(self.kernel_sizes))
+            block["weight"] = _trimmed(block["weight"], sizes, rescale=self.weight_std is None)
+        else:
+            repeats = 0 if identity else 1
+            block = self._block(draw, x, self.kernel_sizes[picked])
+        mix = draw.uniform(0, 1) if self.mix else None
+        return RandConvParams(**block, repeats=repeats, chosen=chosen, mix=mix)
+
+    def apply(self, x: Tensor, params: RandConvParams) -> Tensor:
+        """Apply a draw to images ``(..., C, H, W)``."""
+        return functional.rand_conv(
+            x, params, contrast=self.contrast, padding=self.padding, engine=self.engine
+        )
+
+
+def offset_range(height: int, width: int) -> Range:
+    """Range of σ_Δ for images of this size: the paper's two values, and between them.
+
+    The paper takes b_Δ = 0.2 pixels for 32-pixel digits and 0.5 for 224-pixel photos, "because the
+    deformation scale is affected by the size of the image". Up to 64 pixels (of the shorter side)
+    b_Δ is 0.2, from 224 on 0.5, and between them linear in the logarithm of the size.
+
+    Example:
+        >>> offset_range(32, 32), offset_range(224, 300)
+        ((0.01, 0.2), (0.01, 0.5))
+    """
+    small, large = (64, 0.2), (224, 0.5)
+    side = min(max(min(height, width), small[0]), large[0])
+    way = math.log(side / small[0]) / math.log(large[0] / small[0])
+    return (EPS, small[1] + way * (large[1] - small[1]))
+
+
+def _trimmed(weight: Tensor, sizes: Sequence[int], *, rescale: bool) -> Tensor:
+    """Set each kernel (N, C, C, K, K) to zero outside its own size.
+
+    ``rescale`` turns the standard deviation 1 / sqrt(K² C) into that of the own size.
+    """
+    largest = weight.shape[-1]
+    side = torch.tensor(sizes, dtype=weight.dtype, device=weight.device).view(-1, 1, 1, 1, 1)
+    tap = (torch.arange(largest, device=weight.device) - largest // 2).abs()
+    inside = torch.maximum(tap[:, None], tap[None, :]) <= (side - 1) / 2
+    return weight * inside * (largest / side if rescale else 1)
+
+
+def _number(argument: str, value: float, *, low: float, high: float = math.inf) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or not low <= value <= high:
+        limits = f">= {low}" if high == math.inf else f"from {low} to {high}"
+        raise ProRandConvError.about(argument, value, f"a number {limits}")
+    return float(value)
+
+
+def _count(argument: str, value: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ProRandConvError.about(argument, value, "a whole number >= 1")
+    return value
+
+
+def _range(argument: str, value: Any, *, above_zero: bool = False) -> Range:
+    """(low, high) with 0 <= low <= high."""
+    expected = f"(low, high) with 0 {'<' if above_zero else '<='} low <= high, e.g. ({EPS}, 1.0)"
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
+        raise ProRandConvError.about(argument, value, expected)
+    low, high = value
+    if not all(isinstance(end, int | float) and math.isfinite(end) for end in value):
+        raise ProRandConvError.about(argument, value, expected)
+    if not 0 <= low <= high or (above_zero and low == 0):
+        raise ProRandConvError.about(argument, value, expected)
+    return float(low), float(high)
+
+
+Option = TypeVar("Option")
+
+
+def _one_of(argument: str, value: Option, known: Sequence[Option]) -> Option:
+    if value not in known:
+        raise ProRandConvError.about(argument, value, f"one of {tuple(known)}")
+    return value
+
+
+def _contrast_parts(contrast: bool | Collection[ContrastPart]) -> tuple[ContrastPart, ...]:
+    if isinstance(contrast, bool):
+        return CONTRAST_PARTS if contrast else ()
+    expected = f"True, False or a choice of {CONTRAST_PARTS}"
+    if isinstance(contrast, str) or not isinstance(contrast, Collection):
+        raise ProRandConvError.about("contrast", contrast, expected)
+    if unknown := [part for part in contrast if part not in CONTRAST_PARTS]:
+        raise ProRandConvError.about("contrast", unknown[0], expected)
+    return tuple(part for part in CONTRAST_PARTS if part in contrast)
+
+
+def _normalisation(
+    mean: float | Sequence[float], std: float | Sequence[float]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    means = (mean,) if isinstance(mean, int | float) else tuple(mean)
+    stds = (std,) if isinstance(std, int | float) else tuple(std)
+    if not means or not all(math.isfinite(m) for m in means):
+        raise ProRandConvError.about("mean", mean, "a number, or one per channel")
+    if not stds or not all(math.isfinite(s) and s > 0 for s in stds):
+        raise ProRandConvError.about("std", std, "a number > 0, or one per channel")
+    return means, stds
