@@ -73,8 +73,8 @@ class EagerOperator:
                 picture = plane.view(1, height, width, count).permute(0, 3, 1, 2)
                 scale = None if gamma is None else gamma.expand(count).contiguous()
                 shift = None if beta is None else beta.expand(count).contiguous()
-                picture = F.batch_norm(
-                    picture, None, None, scale, shift, training=True, eps=contrast.eps
+                picture = torch.batch_norm(
+                    picture, scale, shift, None, None, True, 0.0, contrast.eps, False
                 )
                 plane = picture.permute(0, 2, 3, 1).reshape(pixels, count)
             elif gamma is not None and beta is not None:
@@ -101,7 +101,7 @@ def _reach(block: Block) -> float:
 def _active_taps(weight: Tensor) -> tuple[int, ...]:
     """Taps whose weights matter at this precision: Gaussian smoothing makes most of them vanish."""
     taps = weight.shape[-1] ** 2
-    if weight.device.type != "cpu":
+    if weight.device.type != "cpu" or torch.compiler.is_compiling():
         return tuple(range(taps))
     largest = weight.abs().amax((0, 1)).flatten()
     threshold = largest.max() * torch.finfo(weight.dtype).eps / 16
@@ -119,7 +119,9 @@ def _window_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, Tenso
     out_channels, in_channels = block.weight.shape[:2]
     spread = 0 if block.offsets is None else 1
     device, dtype = block.weight.device, block.weight.dtype
-    rows, row_inside, column_inside, falls_on = _window(
+    # Dynamo warns of caches, and a compiled graph keeps its constants anyway.
+    shapes_only = _window.__wrapped__ if torch.compiler.is_compiling() else _window
+    rows, row_inside, column_inside, falls_on = shapes_only(
         height, width, in_channels, block.kernel_size, taps, spread, block.padding, device
     )
     weight = block.weight.flatten(2)[:, :, list(taps)]
@@ -150,30 +152,35 @@ def _window(
     device: torch.device,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The part of the window operator that depends on shapes only."""
-    radius, side = (kernel_size - 1) // 2, kernel_size + 2 * spread
-    tap = torch.tensor(taps, device=device)
-    step = torch.arange(-spread, spread + 1, device=device)
-    y = (tap // kernel_size - radius)[:, None] + step
-    x = (tap % kernel_size - radius)[:, None] + step
-    position = (y[:, :, None] + radius + spread) * side + x[:, None, :] + radius + spread
-    pixels, place = position.flatten().unique(return_inverse=True)  # type: ignore[no-untyped-call]
-    falls_on = F.one_hot(place, len(pixels)).float()
+    radius = (kernel_size - 1) // 2
+    steps = range(-spread, spread + 1)
+    reached = [
+        (tap // kernel_size - radius + dy, tap % kernel_size - radius + dx)
+        for tap in taps
+        for dy in steps
+        for dx in steps
+    ]
+    window = sorted(set(reached))
+    place = torch.tensor([window.index(pixel) for pixel in reached], device=device)
+    falls_on = F.one_hot(place, len(window)).float()
 
-    row = torch.arange(height, device=device)
-    column = torch.arange(width, device=device)
-    row_inside, column_inside = y[:, :, None] + row, x[:, :, None] + column
-    row_inside = (row_inside >= 0) & (row_inside < height) | (padding != "zeros")
-    column_inside = (column_inside >= 0) & (column_inside < width) | (padding != "zeros")
-
-    rows = wrap(row[:, None] + pixels // side - radius - spread, height, padding)
-    columns = wrap(column[:, None] + pixels % side - radius - spread, width, padding)
-    table_rows = _table_rows(rows[:, None], columns[None], height, width, channels)
-    return (
-        table_rows,
-        row_inside.float().unsqueeze(-1),
-        column_inside.float().unsqueeze(-2),
-        falls_on,
+    row, column = torch.arange(height, device=device), torch.arange(width, device=device)
+    y, x = (
+        torch.tensor(reached, device=device).view(len(taps), len(steps), len(steps), 2).unbind(-1)
     )
+    rows, columns = y[:, :, :1] + row, x[:, 0, :, None] + column
+    row_inside = (rows >= 0) & (rows < height) | (padding != "zeros")
+    column_inside = (columns >= 0) & (columns < width) | (padding != "zeros")
+
+    y, x = torch.tensor(window, device=device).unbind(-1)
+    table_rows = _table_rows(
+        wrap(row[:, None, None] + y, height, padding),
+        wrap(column[:, None] + x, width, padding),
+        height,
+        width,
+        channels,
+    )
+    return table_rows, row_inside.unsqueeze(-1), column_inside.unsqueeze(-2), falls_on
 
 
 def _table_rows(rows: Tensor, columns: Tensor, height: int, width: int, channels: int) -> Tensor:
