@@ -160,7 +160,8 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
             scale = offset_range(height, width) if self.offsets == "auto" else self.offsets
             offsets = draw.offsets(kernel_size, (height, width), scale, self.alpha)
             if offsets.device.type == "cpu" and offsets.numel():
-                reach = float(torch.linalg.vector_norm(offsets, ord=math.inf))
+                lowest, highest = offsets.aminmax()
+                reach = max(-float(lowest), float(highest))
                 offsets = offsets.to(x.device, non_blocking=True)
         if "affine" in self.contrast:
             gamma = draw.normal(channels).mul_(self.gamma_std).to(x.device, non_blocking=True)
