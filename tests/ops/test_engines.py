@@ -300,7 +300,7 @@ def test_auto_takes_native_for_single_precision_and_eager_otherwise():
 
 
 def test_without_the_kernel_the_eager_engine_serves_and_the_reason_is_told(monkeypatch):
-    monkeypatch.setattr(native, "_library", lambda: "the native kernel was not compiled")
+    monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
     assert ops.engines()["native"] == "the native kernel was not compiled"
     block = Block(torch.zeros(3, 3, 3, 3), None, (8, 8), "zeros")
     assert type(ops.prepare(block)) is EagerOperator

@@ -44,9 +44,8 @@ def engines() -> dict[str, str]:
         >>> engines()["eager"]
         'available'
     """
-    missing = native.unavailable()
     return {
-        "native": missing or f"available ({native.instruction_set()})",
+        "native": native.UNAVAILABLE or f"available ({native.INSTRUCTION_SET})",
         "eager": "available",
         "reference": "available",
     }
