@@ -33,14 +33,14 @@ class EagerOperator:
             self.rows, self.weights = _window_operator(block, taps)
         else:
             self.rows, self.weights = _corner_operator(block, taps)
-        per_pixel = self.weights.shape[-1]
+        per_pixel = self.weights[0].shape[-1]
         self.bags = torch.arange(
             0, self.rows.numel(), per_pixel, dtype=torch.int32, device=self.rows.device
         )
 
     def apply(self, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
         """Convolve, standardise, scale and squash ``repeats`` times."""
-        count, channels = images.shape[0], self.weights.shape[0]
+        count, channels = images.shape[0], len(self.weights)
         result = images.new_empty(count, channels, *self.block.size)
         bytes_per_image = result[:1].numel() * result.element_size()
         chunk = max(8, _CHUNK_BYTES // bytes_per_image // 8 * 8)
@@ -59,14 +59,19 @@ class EagerOperator:
         """One repetition on a table (C * H * W, images)."""
         height, width = self.block.size
         pixels, count = height * width, table.shape[1]
-        result = table.new_empty(self.weights.shape[0] * pixels, count)
+        result = table.new_empty(len(self.weights) * pixels, count)
+        # tanh(z) = 1 - 2 / (1 + exp(2z)) takes half the time of torch's own; the affine doubles z
+        # on its way.
+        double = 2.0 if contrast.tanh else 1.0
         for channel, weights in enumerate(self.weights):
             plane = F.embedding_bag(
                 self.rows, table, self.bags, mode="sum", per_sample_weights=weights.view(-1)
             )
             gamma = beta = None
             if contrast.gamma is not None and contrast.beta is not None:
-                gamma, beta = contrast.gamma[channel], contrast.beta[channel]
+                gamma, beta = contrast.gamma[channel] * double, contrast.beta[channel] * double
+            elif contrast.tanh:
+                gamma, beta = table.new_full((), double), table.new_zeros(())
             if contrast.standardise:
                 # To batch_norm, each image is a channel of one channels_last picture: it
                 # standardises over pixels and applies the affine in the same call.
@@ -81,7 +86,7 @@ class EagerOperator:
                 plane = plane.mul_(gamma).add_(beta)
             target = result[channel * pixels : (channel + 1) * pixels]
             if contrast.tanh:
-                torch.tanh(plane, out=target)
+                torch.exp(plane, out=target).add_(1).reciprocal_().mul_(-2).add_(1)
             else:
                 target.copy_(plane)
         return result
@@ -108,7 +113,7 @@ def _active_taps(weight: Tensor) -> tuple[int, ...]:
     return tuple((largest > threshold).nonzero().flatten().tolist()) or (taps // 2,)
 
 
-def _window_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def _window_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, list[Tensor]]:
     """Merge all corners into one window, for |offsets| <= 1 (or none).
 
     A tap displaced by d along an axis reaches its neighbours at -1, 0 and 1 with the hat weights
@@ -136,8 +141,8 @@ def _window_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, Tenso
     return rows, _merged(shares, falls_on.to(dtype), weight.repeat_interleave(neighbours, 2))
 
 
-def _merged(shares: Tensor, falls_on: Tensor, weight: Tensor) -> Tensor:
-    """Weights (O, H * W, P * C) of the P source pixels and C channels of every output pixel.
+def _merged(shares: Tensor, falls_on: Tensor, weight: Tensor) -> list[Tensor]:
+    """For each output channel, weights (H * W, P * C) of P source pixels and C channels.
 
     Args:
         shares: (S, H * W), what each of S samples counts for at each output pixel.
@@ -145,7 +150,7 @@ def _merged(shares: Tensor, falls_on: Tensor, weight: Tensor) -> Tensor:
         weight: (O, C, S), convolution weight of each sample.
     """
     by_source = torch.einsum("sp,ocs->ospc", falls_on, weight)
-    return shares.t() @ by_source.reshape(weight.shape[0], shares.shape[0], -1)
+    return [torch.mm(shares.t(), channel.flatten(1)) for channel in by_source]
 
 
 @functools.lru_cache(maxsize=8)
@@ -198,7 +203,7 @@ def _table_rows(rows: Tensor, columns: Tensor, height: int, width: int, channels
     return (pixel.unsqueeze(-1) + channel).flatten().int()
 
 
-def _corner_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def _corner_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, list[Tensor]]:
     """Keep the four bilinear corners of every tap, for offsets of any size."""
     assert block.offsets is not None
     height, width = block.size
