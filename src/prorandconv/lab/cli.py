@@ -111,14 +111,20 @@ class DataFetch:
         root = data_root(self.data_root)
         benchmark = get_benchmark(self.name, root)
         there = benchmark.present()
+        failures = []
         for download in downloads(benchmark, root):
             if download.domain in there:
                 out.print(f"{download.path.name}: {download.domain} is there already")
-            else:
+                continue
+            try:
                 fetch(download)
                 out.print(f"{download.path}: fetched and checked")
+            except ProRandConvError as error:
+                failures.append(error)
         out.print(benchmark.sources, highlight=False)
-        return 0
+        for failure in failures:
+            out.print(f"wrong: {failure}", style="red", highlight=False)
+        return 1 if failures else 0
 
 
 @dataclass(frozen=True)
