@@ -183,14 +183,6 @@ class TestFetch:
         assert "SynthDigits.zip" in out
         assert out.count("could not be downloaded") == 8
 
-    def test_present_domains_are_not_fetched(self, run, tmp_path, write):
-        for name in ("mnist", "svhn", "usps"):
-            images, labels = write.digits(12)
-            write.npz(tmp_path / "digits" / f"{name}.npz", x_test=images, y_test=labels)
-        code, out, _ = run("data", "fetch", "digits", "--data-root", tmp_path)
-        assert code == 0
-        assert out.count("is there already") == 8
-
 
 class TestShow:
     def test_a_sheet_for_each_domain_that_is_present(self, run, small_pacs, tmp_path):

@@ -110,12 +110,8 @@ class DataFetch:
 
         root = data_root(self.data_root)
         benchmark = get_benchmark(self.name, root)
-        there = benchmark.present()
         failures = []
-        for download in downloads(benchmark, root):
-            if download.domain in there:
-                out.print(f"{download.path.name}: {download.domain} is there already")
-                continue
+        for download in list(downloads(benchmark, root)):
             try:
                 fetch(download)
                 out.print(f"{download.path}: fetched and checked")

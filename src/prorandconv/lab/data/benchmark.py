@@ -85,6 +85,10 @@ class Domain(ABC):
         """Where the domain was found; None if it is absent."""
 
     @abstractmethod
+    def parts(self) -> tuple[str, ...]:
+        """The parts that are there, as published: "train" and "test", or "all"."""
+
+    @abstractmethod
     def layouts(self) -> tuple[str, ...]:
         """What is looked for, one line for each accepted layout."""
 
