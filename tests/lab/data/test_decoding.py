@@ -121,6 +121,13 @@ class TestBroken:
         with pytest.raises(DataError, match=rf"image\{suffix}: .*; replace|remove"):
             decode(path)
 
+    def test_the_reason_is_told_without_the_decoders_own_paths(self, tmp_path, plain):
+        path = tmp_path / "image.jpg"
+        plain.resize((200, 200)).save(path)
+        path.write_bytes(path.read_bytes()[:-1])
+        with pytest.raises(DataError, match=r"cannot be decoded \(Image is incomplete or trunc"):
+            decode(path)
+
     @pytest.mark.parametrize("content", [b"", b"hello", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"])
     def test_what_is_not_an_image_is_named(self, tmp_path, content):
         path = tmp_path / "image.jpg"

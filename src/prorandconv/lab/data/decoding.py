@@ -73,7 +73,8 @@ def decode(path: Path | str) -> Decoded:
         *(OSError, RuntimeError, SyntaxError, ValueError, EOFError),
         Image.DecompressionBombError,
     ) as error:
-        reason = str(error).splitlines()[0]
+        # torchvision's messages begin with places in its own source
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rsplit(", ", 1)[-1]
         raise DataError.at(path, f"cannot be decoded ({reason})", _REMEDY) from error
 
 
