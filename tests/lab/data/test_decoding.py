@@ -66,6 +66,10 @@ class TestSound:
         plain.quantize(4).save(tmp_path / "image.png", transparency=0)
         assert near(decode(tmp_path / "image.png").pixels, (255, 255, 255), 0)
 
+    def test_a_transparent_colour_of_an_rgb_image_is_white(self, tmp_path, plain):
+        plain.save(tmp_path / "image.png", transparency=RED)
+        assert near(decode(tmp_path / "image.png").pixels, (255, 255, 255), 0)
+
     def test_16_bit_grey_is_scaled(self, tmp_path):
         values = np.array([[0, 257, 128 * 257, 65535]], np.uint16)
         Image.fromarray(values).save(tmp_path / "image.png")
