@@ -1,0 +1,1 @@
+"""The lab: everything that trains, measures and shows. Needs the extra ``lab``."""

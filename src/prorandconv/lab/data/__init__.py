@@ -1,0 +1,23 @@
+"""Domains and benchmarks: every data set of the paper behind one interface."""
+
+from .benchmark import Benchmark, Domain, Recipe
+from .errors import DataError
+from .images import Batches, ImageFormat, Images
+from .options import Options
+from .registry import BENCHMARKS, get_benchmark
+from .splits import SPLITS, Split
+
+__all__ = [
+    "BENCHMARKS",
+    "SPLITS",
+    "Batches",
+    "Benchmark",
+    "DataError",
+    "Domain",
+    "ImageFormat",
+    "Images",
+    "Options",
+    "Recipe",
+    "Split",
+    "get_benchmark",
+]

@@ -1,0 +1,192 @@
+"""What a domain is, and what a benchmark is."""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...errors import ProRandConvError
+from .errors import DataError
+from .images import ImageFormat, Images
+from .splits import SPLITS, Split
+
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
+Counts = Mapping[str, tuple[int, ...]]
+"""Images of each class, by the part of the data set as it is published ("train", "test", "all")."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a benchmark's networks are trained where nothing else is asked for."""
+
+    epochs: int
+    epochs_multi_source: int
+    batch_size: int
+    learning_rate: float
+    momentum: float
+    weight_decay: float
+    scheduler: str
+    base_augmentation: bool
+    """random flip and random translation of the training images"""
+
+
+DIGITS_RECIPE = Recipe(
+    epochs=500,
+    epochs_multi_source=500,
+    batch_size=64,
+    learning_rate=0.01,
+    momentum=0.9,
+    weight_decay=0.0,
+    scheduler="cosine",
+    base_augmentation=False,
+)
+
+PHOTO_RECIPE = Recipe(
+    epochs=50,
+    epochs_multi_source=150,
+    batch_size=64,
+    learning_rate=0.001,
+    momentum=0.9,
+    weight_decay=5e-4,
+    scheduler="cosine",
+    base_augmentation=True,
+)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a thorough look at a domain has shown."""
+
+    counts: Counts
+    problems: tuple[str, ...] = ()
+    """what must be mended, each with its path and a remedy"""
+    notes: tuple[str, ...] = ()
+    """what is worth knowing: conversions, and how the split is made"""
+
+
+class Domain(ABC):
+    """Labelled images of one kind, by split.
+
+    Attributes:
+        name: the domain's name, as in the paper.
+        extra: empty for the paper's domains; else what this one is.
+    """
+
+    name: str
+    extra: str = ""
+
+    @abstractmethod
+    def where(self) -> Path | None:
+        """Where the domain was found; None if it is absent."""
+
+    @abstractmethod
+    def parts(self) -> tuple[str, ...]:
+        """The parts that are there, as published: "train" and "test", or "all"."""
+
+    @abstractmethod
+    def layouts(self) -> tuple[str, ...]:
+        """What is looked for, one line for each accepted layout."""
+
+    @abstractmethod
+    def counts(self) -> Counts:
+        """Count the images of each class; reads labels only."""
+
+    @abstractmethod
+    def examine(self) -> Findings:
+        """Read and decode everything."""
+
+    @abstractmethod
+    def load(self, split: Split) -> Images:
+        """The images of a split."""
+
+    def absent(self) -> DataError:
+        """The error that says what is missing and what would be right."""
+        looked = " or ".join(self.layouts())
+        return DataError(f"domain {self.name!r} is absent: looked for {looked}")
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """An ordered set of domains that share classes, and how to train on them."""
+
+    name: str
+    classes: tuple[str, ...]
+    format: ImageFormat
+    network: str
+    recipe: Recipe
+    members: Mapping[str, Domain]
+    """all domains by name, the paper's first"""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """other spellings of domains"""
+    published: Mapping[str, Mapping[str, int | tuple[int, ...]]] = field(default_factory=dict)
+    """published numbers of images by domain and part: in all, or of each class"""
+    sources: str = ""
+    """where to get the data and how to lay it out, for people"""
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """Names of the paper's domains, in the paper's order."""
+        return tuple(name for name, domain in self.members.items() if not domain.extra)
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Names of further domains: variants and stand-ins, never part of the paper's average."""
+        return tuple(name for name, domain in self.members.items() if domain.extra)
+
+    @property
+    def image_size(self) -> int:
+        """Side of an image in pixels."""
+        return self.format.image_size
+
+    @property
+    def mean(self) -> tuple[float, float, float]:
+        """Mean that is subtracted from each channel of pixels in [0, 1]."""
+        return self.format.mean
+
+    @property
+    def std(self) -> tuple[float, float, float]:
+        """Deviation that each channel is divided by."""
+        return self.format.std
+
+    def present(self) -> tuple[str, ...]:
+        """Names of the domains that are there, extras included."""
+        return tuple(name for name, domain in self.members.items() if domain.where() is not None)
+
+    def missing(self) -> tuple[str, ...]:
+        """Names of the paper's domains that are not there."""
+        there = self.present()
+        return tuple(name for name in self.domains if name not in there)
+
+    def domain(self, name: str) -> Domain:
+        """A domain by its name or another spelling of it."""
+        known = self.aliases.get(name, name)
+        if known in self.members:
+            return self.members[known]
+        close = difflib.get_close_matches(name, [*self.members, *self.aliases], n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ProRandConvError.about(
+            "domain", name, f"one of {', '.join(self.members)} of benchmark {self.name!r}{hint}"
+        )
+
+    def load(self, domains: str | Sequence[str], split: Split) -> Images:
+        """The images of a split of one domain, or of several joined in the given order.
+
+        Args:
+            domains: a name, or several.
+            split: ``"train"``, ``"val"`` or ``"test"``; a target is its ``"test"`` split.
+        """
+        if split not in SPLITS:
+            raise ProRandConvError.about("split", split, f"one of {', '.join(SPLITS)}")
+        names = [domains] if isinstance(domains, str) else list(domains)
+        if not names:
+            raise ProRandConvError.about("domains", domains, "at least one domain")
+        known = [self.domain(name).name for name in names]
+        if len(set(known)) < len(known):
+            raise ProRandConvError.about("domains", domains, "each domain once")
+        loaded = [self.domain(name).load(split) for name in names]
+        return loaded[0] if len(loaded) == 1 else type(loaded[0]).joined(loaded)

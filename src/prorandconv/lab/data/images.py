@@ -1,0 +1,181 @@
+"""Labelled images of one split, and the order in which an epoch goes through them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...errors import ProRandConvError
+from .pixels import flip, normalise, translate
+from .splits import Split
+
+Batch = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class ImageFormat:
+    """How a benchmark's images reach the network."""
+
+    image_size: int
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    base_augmentation: bool
+    """whether training images are flipped and translated at random"""
+
+
+@dataclass(frozen=True)
+class EpochPlan:
+    """Everything random about one epoch, drawn at its beginning.
+
+    Any batch can be made from the plan alone, so that an epoch can be entered in its middle.
+    """
+
+    order: Tensor
+    flipped: Tensor | None = None
+    translated: Tensor | None = None
+    corner: Tensor | None = None
+
+    @classmethod
+    def draw(cls, count: int, generator: torch.Generator | None, *, augment: bool) -> EpochPlan:
+        """Draw the order of an epoch and, if asked for, its base augmentation."""
+        if generator is None:
+            return cls(torch.arange(count))
+        order = torch.randperm(count, generator=generator)
+        if not augment:
+            return cls(order)
+        flipped = torch.rand(count, generator=generator) < 0.5
+        translated = torch.rand(count, generator=generator) < 0.5
+        return cls(order, flipped, translated, torch.rand(count, 2, generator=generator))
+
+    def part(self, positions: Tensor) -> EpochPlan:
+        """The plan of some positions of the epoch."""
+        if self.flipped is None or self.translated is None or self.corner is None:
+            return EpochPlan(self.order[positions])
+        return EpochPlan(
+            self.order[positions],
+            self.flipped[positions],
+            self.translated[positions],
+            self.corner[positions],
+        )
+
+    def augmented(self, images: Tensor) -> Tensor:
+        """Flip and translate the images of this part of the epoch."""
+        if self.flipped is None or self.translated is None or self.corner is None:
+            return images
+        images = flip(images, self.flipped.to(images.device))
+        return translate(images, self.translated.to(images.device), self.corner.to(images.device))
+
+
+class Images(ABC):
+    """Labelled images of one split of one domain, or of several joined.
+
+    Attributes:
+        labels: int64 ``(N,)``, positions in ``classes``.
+        classes: names of the classes.
+        split: which split this is; only ``"train"`` can be augmented.
+        format: how the images reach the network.
+        fingerprint: a hash of what belongs to this split, to be stored with results.
+    """
+
+    labels: Tensor
+    classes: tuple[str, ...]
+    split: Split
+    format: ImageFormat
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def batches(
+        self,
+        batch_size: int,
+        *,
+        generator: torch.Generator | None = None,
+        augment: bool = False,
+        device: torch.device | str = "cpu",
+        drop_last: bool = False,
+        start: int = 0,
+        shard: tuple[int, int] = (0, 1),
+    ) -> Batches:
+        """Go once through the images.
+
+        All random numbers of the epoch are drawn from the generator in this call and in the same
+        number whatever ``start`` is: the same state of the generator gives the same epoch, and
+        the batches before ``start`` are neither read nor decoded.
+
+        Args:
+            batch_size: images in a batch.
+            generator: shuffles, and draws the base augmentation; a CPU generator. None keeps the
+                stored order.
+            augment: apply the benchmark's base augmentation (none for Digits); training only.
+            device: where batches go.
+            drop_last: leave out a last batch that is not full.
+            start: the first batch wanted.
+            shard: (rank, number of ranks): each rank gets its own part of the epoch, all of the
+                same length.
+
+        Returns:
+            An iterable, with a length, of float32 images ``(n, 3, S, S)``, normalised, and int64
+            labels ``(n,)``.
+        """
+        if batch_size < 1:
+            raise ProRandConvError.about("batch_size", batch_size, "a whole number from 1")
+        if augment and self.split != "train":
+            raise ProRandConvError.about(
+                "augment", augment, f"False: the {self.split} split is never augmented"
+            )
+        if augment and generator is None:
+            raise ProRandConvError.about("generator", generator, "a generator, to augment with")
+        rank, ranks = shard
+        if not 0 <= rank < ranks:
+            raise ProRandConvError.about("shard", shard, "(rank, ranks) with 0 <= rank < ranks")
+        plan = EpochPlan.draw(
+            len(self), generator, augment=augment and self.format.base_augmentation
+        )
+        positions = torch.arange(rank, len(self) // ranks * ranks, ranks)
+        parts = list(torch.split(positions, batch_size))
+        if drop_last and parts and len(parts[-1]) < batch_size:
+            parts.pop()
+        if not 0 <= start <= len(parts):
+            raise ProRandConvError.about("start", start, f"a batch from 0 to {len(parts)}")
+        return Batches(self, [plan.part(p) for p in parts[start:]], torch.device(device))
+
+    @abstractmethod
+    def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
+        """Read batches of images as they are stored.
+
+        Args:
+            indices: which images, a batch each.
+
+        Yields:
+            uint8 ``(n, 1 or 3, S, S)`` for each batch.
+        """
+
+    @classmethod
+    @abstractmethod
+    def joined(cls, sets: Sequence[Images]) -> Images:
+        """The images of several sets of this kind as one, in the given order."""
+
+
+class Batches:
+    """One pass over :class:`Images`, or what is left of it."""
+
+    def __init__(self, images: Images, parts: Sequence[EpochPlan], device: torch.device) -> None:
+        self._images = images
+        self._parts = parts
+        self._device = device
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __iter__(self) -> Iterator[Batch]:
+        form = self._images.format
+        stored = self._images.stored([part.order for part in self._parts])
+        for part, pixels in zip(self._parts, stored, strict=True):
+            moved = part.augmented(pixels.to(self._device, non_blocking=True))
+            labels = self._images.labels[part.order].to(self._device, non_blocking=True)
+            yield normalise(moved, form.mean, form.std), labels

@@ -1,0 +1,51 @@
+"""Which images are for training, validation and testing: deterministic, and told by a hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Literal, get_args
+
+Split = Literal["train", "val", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+
+def stratified_split(
+    names: Sequence[str], labels: Sequence[int], *, share: float = 0.1, seed: int = 0
+) -> tuple[list[int], list[int]]:
+    """Part images into training and validation, each class in the same proportion.
+
+    Within a class, images are ordered by a hash of seed and name and the first ones are for
+    validation: the outcome depends on neither the order of listing nor the version of any
+    random number generator.
+
+    Args:
+        names: a name for each image that is the same on every machine.
+        labels: the class of each image.
+        share: validation's part of each class, at least one image where the class has two.
+        seed: another seed gives another split.
+
+    Returns:
+        Positions of the training and of the validation images, in the given order.
+    """
+    members: dict[int, list[int]] = defaultdict(list)
+    for position, label in enumerate(labels):
+        members[label].append(position)
+    chosen: set[int] = set()
+    for positions in members.values():
+        ranked = sorted(positions, key=lambda i: fingerprint([str(seed), names[i]]))
+        count = max(round(len(positions) * share), 1) if len(positions) > 1 else 0
+        chosen.update(ranked[:count])
+    everyone = range(len(names))
+    return [i for i in everyone if i not in chosen], [i for i in everyone if i in chosen]
+
+
+def fingerprint(parts: Iterable[str | bytes | memoryview]) -> str:
+    """A short hash of a sequence of texts or buffers, to be stored with results."""
+    digest = hashlib.sha256()
+    for part in parts:
+        raw = part.encode() if isinstance(part, str) else part
+        digest.update(memoryview(raw).nbytes.to_bytes(8, "little"))
+        digest.update(raw)
+    return digest.hexdigest()[:16]
