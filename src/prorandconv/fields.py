@@ -63,8 +63,9 @@ def gaussian_random_field(
         field = torch.fft.irfft2(modes, s=(height, width), norm="forward")
     else:
         field = torch.fft.irfft(basis @ modes, n=width, norm="forward")
-    deviation = field.square().mean((-2, -1), keepdim=True).sqrt()
-    field = field / deviation.clamp_min(torch.finfo(dtype).tiny)
+    # The mean is zero, so the norm is the deviation times the root of the number of pixels.
+    norm = torch.linalg.vector_norm(field, dim=(-2, -1), keepdim=True)
+    field = field * (math.sqrt(height * width) / norm.clamp_min(torch.finfo(dtype).tiny))
     return field.to(device) if device is not None else field
 
 

@@ -130,10 +130,8 @@ class Draw:
 
     def uniform(self, low: float, high: float) -> Tensor:
         """One number U(low, high) per draw."""
-        unit = torch.rand(
-            self._prefix, generator=self.generator, dtype=self.dtype, device=self._device
-        )
-        return low + (high - low) * unit
+        number = torch.empty(self._prefix, dtype=self.dtype, device=self._device)
+        return number.uniform_(low, high, generator=self.generator)
 
     def normal(self, *shape: int) -> Tensor:
         """Standard normal numbers of the given shape per draw."""

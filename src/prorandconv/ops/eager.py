@@ -54,8 +54,8 @@ class EagerOperator:
             some = slice(start, start + chunk)
             table = images[some].flatten(1).t()
             width = table.shape[1]
-            # A copy of its own, because repetitions write into it; and two columns at least, because
-            # a single one would take other kernels and round differently than in a batch.
+            # A copy of its own, because repetitions write into it; and two columns at least, as a
+            # single one would take other kernels and round differently than in a batch.
             copied = table.clone(memory_format=torch.contiguous_format)
             table = copied if width > 1 else copied.repeat(1, 2)
             scale, shift = affine.unsqueeze(-1).repeat(1, 1, table.shape[1])
