@@ -58,7 +58,7 @@ def draw_sheet(image: torch.Tensor, sheet: Path, draws: int) -> None:
             axis.set(xticks=[], yticks=[])
         line[0].set_ylabel(name, fontsize=9)
     sheet.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(sheet, dpi=66)
+    figure.savefig(sheet, dpi=64)
     plt.close(figure)
 
 

@@ -65,7 +65,7 @@ def gaussian_random_field(
         field = torch.fft.irfft2(modes, s=(height, width), norm="forward")
     else:
         field = torch.fft.irfft(basis @ modes, n=width, norm="forward")
-    deviation = field.std((-2, -1), correction=0, keepdim=True)
+    deviation = field.square().mean((-2, -1), keepdim=True).sqrt()
     field = field / deviation.clamp_min(torch.finfo(dtype).tiny)
     return field.to(device) if device is not None else field
 

@@ -292,7 +292,7 @@ def _blocks(
 def _chosen(x: Tensor, params: BlockParams) -> Tensor:
     """The images that are augmented, as (n, C, H, W)."""
     images = x.reshape(-1, *x.shape[-3:])
-    return images if params.chosen is None else images[params.chosen_index(x.device)]
+    return images if params.chosen is None else images[params.chosen.to(x.device)]
 
 
 def _finish(x: Tensor, params: BlockParams, result: Tensor) -> Tensor:
@@ -300,7 +300,7 @@ def _finish(x: Tensor, params: BlockParams, result: Tensor) -> Tensor:
     result = result.to(x.dtype)
     if params.chosen is not None:
         everything = x.reshape(-1, *x.shape[-3:]).clone()
-        result = everything.index_copy_(0, params.chosen_index(x.device), result)
+        result = everything.index_copy_(0, params.chosen.to(x.device), result)
     result = result.reshape(x.shape)
     if (
         x.dim() == 4
@@ -363,9 +363,9 @@ def _check_params(x: Tensor, params: BlockParams) -> None:
             f"draws for {len(params.repeats)} images",
             f"one draw for each of the {count} images; make them with draw(x)",
         )
-    if params.chosen is not None and len(params.chosen) != count:
+    if params.chosen is not None and params.batch not in (None, count):
         raise ProRandConvError.about(
             "params",
-            f"a choice among {len(params.chosen)} images",
+            f"a choice among {params.batch} images",
             f"one among the {count} images of this batch; make it with draw(x)",
         )

@@ -40,7 +40,9 @@ class BlockParams:
     repeats: int | tuple[int, ...]
     """how often the block is applied; 0 leaves the image as it is"""
     chosen: Tensor | None = None
-    """which images are augmented: booleans ``(N,)`` on the CPU; None means all"""
+    """positions of the images that are augmented, on the CPU; None means all"""
+    batch: int | None = None
+    """number of images the choice was made among"""
     layered: bool = False
     """whether ``weight`` has one kernel per repetition"""
     reach: float | None = None
@@ -54,48 +56,43 @@ class BlockParams:
     @property
     def identity(self) -> bool:
         """Whether no image is changed."""
-        nothing_chosen = self.chosen is not None and not bool(self.chosen.any())
+        nothing_chosen = self.chosen is not None and self.chosen.numel() == 0
         return nothing_chosen or self.repeats == 0
-
-    def chosen_index(self, device: torch.device) -> Tensor:
-        """Positions of the chosen images."""
-        assert self.chosen is not None
-        return self.chosen.nonzero().squeeze(1).to(device, non_blocking=True)
 
     def of_chosen(self: Self) -> Self:
         """The draws of the chosen images only; one draw for the whole batch stays as it is."""
         if self.chosen is None or not isinstance(self.repeats, tuple):
             return self
-        index = self.chosen.nonzero().squeeze(1)
         own: dict[str, Any] = {
-            name: value[index.to(value.device)] for name, value in self._tensors().items()
+            name: value[self.chosen.to(value.device)] for name, value in self._tensors().items()
         }
-        own.update(repeats=tuple(self.repeats[i] for i in index.tolist()), chosen=None)
+        own.update(repeats=tuple(self.repeats[i] for i in self.chosen.tolist()), chosen=None)
         return replace(self, **own)
 
     def split(self: Self) -> list[Self]:
         """One draw per image, as a list of draws for single images."""
         if not isinstance(self.repeats, tuple):
             return [self]
-        chosen = [True] * len(self.repeats) if self.chosen is None else self.chosen.tolist()
+        everyone = range(len(self.repeats))
+        chosen = set(everyone if self.chosen is None else self.chosen.tolist())
         draws = []
         for n, repeats in enumerate(self.repeats):
             own: dict[str, Any] = {name: value[n] for name, value in self._tensors().items()}
-            own.update(repeats=repeats if chosen[n] else 0, chosen=None)
+            own.update(repeats=repeats if n in chosen else 0, chosen=None, batch=None)
             draws.append(replace(self, **own))
         return draws
 
     def to(self: Self, device: torch.device | str) -> Self:
         """The same draw on another device."""
         moved: dict[str, Any] = {
-            name: value.to(device, non_blocking=True)
-            for name, value in self._tensors().items()
-            if name != "chosen"
+            name: value.to(device, non_blocking=True) for name, value in self._tensors().items()
         }
         return replace(self, **moved)
 
     def _tensors(self) -> dict[str, Tensor]:
+        """What has a further dimension with one draw per image."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
+        del values["chosen"]
         return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
 
@@ -197,13 +194,11 @@ class Draw:
         return fields.view(*self._prefix, taps, *size).mul_(sigma[..., None, None, None])
 
     def subset(self, count: int, share: float) -> Tensor:
-        """Booleans that choose a share of ``count`` images: as close to it as whole images allow.
+        """Positions of a share of ``count`` images: as close to it as whole images allow.
 
         share * count is rounded up or down at random, so that each image has probability ``share``
         also in small batches.
         """
         where: dict[str, Any] = {"generator": self.generator, "device": self._device}
         size = int(share * count + float(torch.rand((), **where)))
-        chosen = torch.zeros(count, dtype=torch.bool)
-        chosen[torch.randperm(count, **where)[:size].cpu()] = True
-        return chosen
+        return torch.randperm(count, **where)[:size].sort().values.cpu()

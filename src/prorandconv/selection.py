@@ -67,4 +67,4 @@ def select(
     elif share == "uniform":
         share = float(draw.uniform(0, 1))
     original = draw.subset(len(x0), float(share)).to(x0.device)
-    return torch.where(original.view(-1, *[1] * (x0.dim() - 1)), x0, xL), index
+    return xL.index_copy(0, original, x0[original]), index

@@ -132,10 +132,10 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
                 )
 
     def _augmented(self, image: Tensor, params: P) -> Tensor:
+        if not isinstance(image, tv_tensors.TVTensor):
+            return self.apply(image, params)
         result = self.apply(image.as_subclass(Tensor), params)
-        if isinstance(image, tv_tensors.TVTensor):
-            return tv_tensors.wrap(result, like=image)  # type: ignore[no-any-return]
-        return result
+        return tv_tensors.wrap(result, like=image)  # type: ignore[no-any-return]
 
     def _start(self, x: Tensor, generator: torch.Generator | None) -> tuple[Draw, int]:
         """How to draw for ``x``, and how many images it holds."""
@@ -160,7 +160,8 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
             scale = offset_range(height, width) if self.offsets == "auto" else self.offsets
             offsets = draw.offsets(kernel_size, (height, width), scale, self.alpha)
             if offsets.device.type == "cpu" and offsets.numel():
-                reach = float(torch.linalg.vector_norm(offsets, ord=math.inf))
+                lowest, highest = offsets.aminmax()
+                reach = max(-float(lowest), float(highest))
                 offsets = offsets.to(x.device, non_blocking=True)
         if "affine" in self.contrast:
             gamma = draw.normal(channels).mul_(self.gamma_std).to(x.device, non_blocking=True)
@@ -295,7 +296,9 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         layers = (self.repeats or self.max_repeats) if layered else None
         block = self._block(draw, x, self.kernel_size, layers)
         chosen = draw.subset(count, self.p) if self.p < 1 else None
-        return ProRandConvParams(**block, repeats=repeats, chosen=chosen, layered=layered)
+        return ProRandConvParams(
+            **block, repeats=repeats, chosen=chosen, batch=count, layered=layered
+        )
 
     def apply(self, x: Tensor, params: ProRandConvParams) -> Tensor:
         """Apply a draw to images ``(..., C, H, W)``."""
@@ -373,7 +376,8 @@ class RandConv(RandomBlockTransform[RandConvParams]):
         repeats: int | tuple[int, ...]
         if isinstance(picked, tuple):
             repeats = (1,) * count
-            chosen = ~identity.cpu() if chosen is None else chosen & ~identity.cpu()
+            changed = (~identity).nonzero().squeeze(1).cpu()
+            chosen = changed if chosen is None else changed[torch.isin(changed, chosen)]
             sizes = [self.kernel_sizes[i] for i in picked]
             block = self._block(draw, x, max(self.kernel_sizes))
             block["weight"] = _trimmed(block["weight"], sizes, rescale=self.weight_std is None)
@@ -381,7 +385,7 @@ class RandConv(RandomBlockTransform[RandConvParams]):
             repeats = 0 if identity else 1
             block = self._block(draw, x, self.kernel_sizes[picked])
         mix = draw.uniform(0, 1) if self.mix else None
-        return RandConvParams(**block, repeats=repeats, chosen=chosen, mix=mix)
+        return RandConvParams(**block, repeats=repeats, chosen=chosen, batch=count, mix=mix)
 
     def apply(self, x: Tensor, params: RandConvParams) -> Tensor:
         """Apply a draw to images ``(..., C, H, W)``."""

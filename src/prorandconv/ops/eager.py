@@ -73,8 +73,8 @@ class EagerOperator:
                 picture = plane.view(1, height, width, count).permute(0, 3, 1, 2)
                 scale = None if gamma is None else gamma.expand(count).contiguous()
                 shift = None if beta is None else beta.expand(count).contiguous()
-                picture = F.batch_norm(
-                    picture, None, None, scale, shift, training=True, eps=contrast.eps
+                picture = torch.batch_norm(
+                    picture, scale, shift, None, None, True, 0.0, contrast.eps, False
                 )
                 plane = picture.permute(0, 2, 3, 1).reshape(pixels, count)
             elif gamma is not None and beta is not None:
@@ -101,7 +101,7 @@ def _reach(block: Block) -> float:
 def _active_taps(weight: Tensor) -> tuple[int, ...]:
     """Taps whose weights matter at this precision: Gaussian smoothing makes most of them vanish."""
     taps = weight.shape[-1] ** 2
-    if weight.device.type != "cpu":
+    if weight.device.type != "cpu" or torch.compiler.is_compiling():
         return tuple(range(taps))
     largest = weight.abs().amax((0, 1)).flatten()
     threshold = largest.max() * torch.finfo(weight.dtype).eps / 16
@@ -116,11 +116,12 @@ def _window_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, Tenso
     on is fixed, so merging is one matrix product per output channel.
     """
     height, width = block.size
-    out_channels, in_channels = block.weight.shape[:2]
     spread = 0 if block.offsets is None else 1
     device, dtype = block.weight.device, block.weight.dtype
-    rows, row_inside, column_inside, falls_on = _window(
-        height, width, in_channels, block.kernel_size, taps, spread, block.padding, device
+    # Dynamo warns of caches, and a compiled graph keeps its constants anyway.
+    shapes_only = _window.__wrapped__ if torch.compiler.is_compiling() else _window
+    rows, row_inside, column_inside, falls_on = shapes_only(
+        height, width, block.weight.shape[1], block.kernel_size, taps, spread, block.padding, device
     )
     weight = block.weight.flatten(2)[:, :, list(taps)]
     if block.offsets is None:
@@ -132,10 +133,19 @@ def _window_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, Tenso
     by_row, by_column = hats[:, 0] * row_inside, hats[:, 1] * column_inside
     shares = (by_row.unsqueeze(2) * by_column.unsqueeze(1)).reshape(-1, height * width)
     neighbours = (2 * spread + 1) ** 2
-    merged = torch.einsum(
-        "sp,ocs->ospc", falls_on.to(dtype), weight.repeat_interleave(neighbours, 2)
-    )
-    return rows, shares.t() @ merged.reshape(out_channels, shares.shape[0], -1)
+    return rows, _merged(shares, falls_on.to(dtype), weight.repeat_interleave(neighbours, 2))
+
+
+def _merged(shares: Tensor, falls_on: Tensor, weight: Tensor) -> Tensor:
+    """Weights (O, H * W, P * C) of the P source pixels and C channels of every output pixel.
+
+    Args:
+        shares: (S, H * W), what each of S samples counts for at each output pixel.
+        falls_on: (S, P), 1 where a sample is one of the source pixels.
+        weight: (O, C, S), convolution weight of each sample.
+    """
+    by_source = torch.einsum("sp,ocs->ospc", falls_on, weight)
+    return shares.t() @ by_source.reshape(weight.shape[0], shares.shape[0], -1)
 
 
 @functools.lru_cache(maxsize=8)
@@ -150,34 +160,39 @@ def _window(
     device: torch.device,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The part of the window operator that depends on shapes only."""
-    radius, side = (kernel_size - 1) // 2, kernel_size + 2 * spread
-    tap = torch.tensor(taps, device=device)
-    step = torch.arange(-spread, spread + 1, device=device)
-    y = (tap // kernel_size - radius)[:, None] + step
-    x = (tap % kernel_size - radius)[:, None] + step
-    position = (y[:, :, None] + radius + spread) * side + x[:, None, :] + radius + spread
-    pixels, place = position.flatten().unique(return_inverse=True)  # type: ignore[no-untyped-call]
-    falls_on = F.one_hot(place, len(pixels)).float()
+    radius = (kernel_size - 1) // 2
+    steps = range(-spread, spread + 1)
+    reached = [
+        (tap // kernel_size - radius + dy, tap % kernel_size - radius + dx)
+        for tap in taps
+        for dy in steps
+        for dx in steps
+    ]
+    window = sorted(set(reached))
+    place = torch.tensor([window.index(pixel) for pixel in reached], device=device)
+    falls_on = F.one_hot(place, len(window)).float()
 
-    row = torch.arange(height, device=device)
-    column = torch.arange(width, device=device)
-    row_inside, column_inside = y[:, :, None] + row, x[:, :, None] + column
-    row_inside = (row_inside >= 0) & (row_inside < height) | (padding != "zeros")
-    column_inside = (column_inside >= 0) & (column_inside < width) | (padding != "zeros")
-
-    rows = wrap(row[:, None] + pixels // side - radius - spread, height, padding)
-    columns = wrap(column[:, None] + pixels % side - radius - spread, width, padding)
-    table_rows = _table_rows(rows[:, None], columns[None], height, width, channels)
-    return (
-        table_rows,
-        row_inside.float().unsqueeze(-1),
-        column_inside.float().unsqueeze(-2),
-        falls_on,
+    row, column = torch.arange(height, device=device), torch.arange(width, device=device)
+    y, x = (
+        torch.tensor(reached, device=device).view(len(taps), len(steps), len(steps), 2).unbind(-1)
     )
+    rows, columns = y[:, :, :1] + row, x[:, 0, :, None] + column
+    row_inside = (rows >= 0) & (rows < height) | (padding != "zeros")
+    column_inside = (columns >= 0) & (columns < width) | (padding != "zeros")
+
+    y, x = torch.tensor(window, device=device).unbind(-1)
+    table_rows = _table_rows(
+        wrap(row[:, None] + y, height, padding).repeat_interleave(width, 0),
+        wrap(column[:, None] + x, width, padding).repeat(height, 1),
+        height,
+        width,
+        channels,
+    )
+    return table_rows, row_inside.unsqueeze(-1), column_inside.unsqueeze(-2), falls_on
 
 
 def _table_rows(rows: Tensor, columns: Tensor, height: int, width: int, channels: int) -> Tensor:
-    """Rows of the table (C * H * W, images) for pixels (H, W, P), in order (H, W, P, C)."""
+    """Rows of the table (C * H * W, images), in order (H * W, P, C), of pixels (H * W, P)."""
     pixel = rows.clamp(0, height - 1) * width + columns.clamp(0, width - 1)
     channel = torch.arange(channels, device=pixel.device) * (height * width)
     return (pixel.unsqueeze(-1) + channel).flatten().int()
@@ -187,39 +202,40 @@ def _corner_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, Tenso
     """Keep the four bilinear corners of every tap, for offsets of any size."""
     assert block.offsets is not None
     height, width = block.size
-    out_channels, in_channels = block.weight.shape[:2]
-    device = block.weight.device
+    device, dtype = block.weight.device, block.weight.dtype
     tap = torch.tensor(taps, device=device)
     radius = (block.kernel_size - 1) // 2
-    # (H, W, taps), so that one pixel's corners end up side by side
-    displaced = block.offsets.view(-1, 2, height, width)[tap].permute(1, 2, 3, 0)
-    row = torch.arange(height, device=device)[:, None, None] + tap // block.kernel_size - radius
-    column = torch.arange(width, device=device)[:, None] + tap % block.kernel_size - radius
-    row_corners, row_shares = _corners(row, displaced[0], height, block.padding)
-    column_corners, column_shares = _corners(column, displaced[1], width, block.padding)
+    displaced = block.offsets.view(-1, 2, height, width)[tap]
+    row = torch.arange(height, device=device) + (tap // block.kernel_size - radius)[:, None]
+    column = torch.arange(width, device=device) + (tap % block.kernel_size - radius)[:, None]
+    rows, row_shares = _corners(row[:, :, None], displaced[:, 0], height, block.padding)
+    columns, column_shares = _corners(column[:, None], displaced[:, 1], width, block.padding)
 
-    shares = (row_shares.unsqueeze(-1) * column_shares.unsqueeze(-2)).flatten(-2)
-    corner_rows = row_corners.unsqueeze(-1).expand(*shares.shape[:-1], 2, 2).flatten(-2)
-    corner_columns = column_corners.unsqueeze(-2).expand(*shares.shape[:-1], 2, 2).flatten(-2)
+    # (2, 1, taps, H, W) and (1, 2, taps, H, W): every row corner with every column corner
+    shares = (row_shares.unsqueeze(1) * column_shares).view(-1, height * width)
+    rows, columns = rows.unsqueeze(1).expand(-1, 2, -1, -1, -1), columns.expand(2, -1, -1, -1, -1)
     table_rows = _table_rows(
-        corner_rows.flatten(-2), corner_columns.flatten(-2), height, width, in_channels
+        rows.reshape(-1, height * width).t(),
+        columns.reshape(-1, height * width).t(),
+        height,
+        width,
+        block.weight.shape[1],
     )
-    weight = block.weight.flatten(2)[:, :, tap]
-    weights = torch.einsum("hwts,oct->ohwtsc", shares, weight)
-    return table_rows, weights.reshape(out_channels, height * width, -1)
+    weight = block.weight.flatten(2)[:, :, tap].repeat(1, 1, 4)
+    return table_rows, _merged(shares, torch.eye(len(shares), dtype=dtype, device=device), weight)
 
 
 def _corners(
     position: Tensor, displaced: Tensor, length: int, padding: str
 ) -> tuple[Tensor, Tensor]:
-    """Two neighbouring pixels of each displaced position, and the share of each (0 outside).
+    """Two neighbouring pixels (2, ...) of each displaced position, and their shares (0 outside).
 
     Only the displacement is split into whole and fraction, so that no precision is lost far from
     the first pixel.
     """
     whole = displaced.floor()
     after = displaced - whole
-    pixels = torch.stack((position + whole, position + whole + 1), -1)
+    pixels = torch.stack((position + whole, position + whole + 1))
     pixels = wrap(pixels, length, padding).clamp(-1, length)
-    shares = torch.stack((1 - after, after), -1) * ((pixels >= 0) & (pixels < length))
-    return pixels.long(), shares
+    shares = torch.stack((1 - after, after)) * ((pixels >= 0) & (pixels < length))
+    return pixels.int(), shares

@@ -1,0 +1,412 @@
+"""The same checks for every transform, then what is particular to one."""
+
+import copy
+import math
+import pickle
+from dataclasses import replace
+
+import hypothesis.strategies as st
+import PIL.Image
+import pytest
+import torch
+from hypothesis import given
+from torch.utils.data import DataLoader
+from torchvision import tv_tensors
+from torchvision.datasets import FakeData
+from torchvision.transforms import v2
+
+from prorandconv import ProRandConv, ProRandConvError, RandConv
+from prorandconv.transforms import offset_range
+
+TRANSFORMS = {
+    "pro": ProRandConv,
+    "pro-sample": lambda **o: ProRandConv(mode="sample", **o),
+    "pro-half": lambda **o: ProRandConv(**{"p": 0.5, **o}),
+    "progressive-same": lambda **o: ProRandConv(
+        contrast=False, offsets=None, smoothing=None, **o
+    ),
+    "progressive-different": lambda **o: ProRandConv(
+        contrast=False, offsets=None, smoothing=None, weights="different", **o
+    ),
+    "pro-different-sample": lambda **o: ProRandConv(weights="different", mode="sample", **o),
+    "rand": lambda **o: RandConv(identity=0.0, **o),
+    "rand-mix-sample": lambda **o: RandConv(mix=True, mode="sample", **o),
+    "rand-block": lambda **o: RandConv(
+        identity=0.0, smoothing=(0.01, 1.0), offsets="auto", contrast=True, **o
+    ),
+}  # fmt: skip
+DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+
+
+@pytest.fixture(params=TRANSFORMS)
+def make(request):
+    return TRANSFORMS[request.param]
+
+
+class TestEveryTransform:
+    @pytest.mark.parametrize(
+        "shape", [(3, 9, 7), (4, 3, 8, 8), (2, 2, 3, 6, 5), (1, 5, 4, 4), (2, 1, 1, 1)]
+    )
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_keeps_shape_and_dtype_and_stays_finite(self, make, shape, dtype):
+        x = torch.randn(shape).to(dtype)
+        before = x.clone()
+        y = make()(x)
+        assert (y.shape, y.dtype) == (x.shape, x.dtype)
+        assert y.isfinite().all()
+        assert torch.equal(x, before), "the input is left alone"
+
+    def test_changes_the_image(self, make):
+        x = torch.randn(8, 3, 16, 16)
+        assert not torch.allclose(make()(x), x, atol=1e-2)
+
+    def test_two_calls_draw_differently(self, make):
+        x = torch.randn(8, 3, 16, 16)
+        augment = make()
+        assert not torch.equal(augment(x), augment(x))
+
+    def test_same_seed_same_result(self, make):
+        x = torch.randn(8, 3, 16, 16)
+        augment = make()
+        torch.manual_seed(1)
+        one = augment(x)
+        torch.manual_seed(1)
+        assert torch.equal(augment(x), one)
+
+    def test_replays_bit_for_bit_also_after_pickling(self, make):
+        x = torch.randn(8, 3, 16, 16)
+        augment = make()
+        params = augment.draw(x)
+        y = augment(x, params=params)
+        assert torch.equal(augment(x, params=params), y)
+        assert torch.equal(augment(x, params), y), "params may be given by position"
+        assert torch.equal(augment(x, params=pickle.loads(pickle.dumps(params))), y)
+        assert torch.equal(copy.deepcopy(augment)(x, params=params), y)
+        assert torch.equal(pickle.loads(pickle.dumps(augment))(x, params=params), y)
+
+    def test_applying_needs_no_randomness(self, make):
+        x = torch.randn(8, 3, 16, 16)
+        augment = make()
+        params = augment.draw(x)
+        before = torch.random.get_rng_state()
+        augment(x, params=params)
+        assert torch.equal(torch.random.get_rng_state(), before)
+
+    def test_p_zero_and_one(self, make):
+        x = torch.randn(6, 3, 16, 16)
+        assert torch.equal(make(p=0.0)(x), x)
+        if "identity=0.5" not in repr(make()):
+            same = make(p=1.0)(x).eq(x).flatten(1).all(1)
+            assert not same.any()
+
+    def test_p_is_the_share_of_augmented_images(self, make):
+        x = torch.randn(10, 3, 16, 16)
+        changed = make(p=0.4)(x).ne(x).flatten(1).any(1)
+        assert changed.sum() <= 4
+        if "identity=0.5" not in repr(make()):
+            assert changed.sum() == 4
+
+    def test_has_nothing_to_learn(self, make):
+        x = torch.randn(2, 3, 8, 8, requires_grad=True)
+        augment = make()
+        assert not list(augment.parameters())
+        assert not list(augment.buffers())
+        assert not augment(x).sum().requires_grad or torch.equal(augment(x), x)
+
+    def test_empty_batch_is_returned(self, make):
+        x = torch.empty(0, 3, 8, 8)
+        assert make()(x).shape == (0, 3, 8, 8)
+
+    def test_non_contiguous_input_gives_the_same(self, make):
+        x = torch.randn(4, 16, 12, 3)
+        augment = make()
+        view = x.permute(0, 3, 1, 2)
+        params = augment.draw(view)
+        expected = augment(view.contiguous(), params=params)
+        assert torch.equal(augment(view, params=params), expected)
+        step = torch.randn(4, 3, 16, 24)[..., ::2]
+        assert torch.equal(augment(step, params=params), augment(step.contiguous(), params=params))
+
+    def test_channels_last_is_kept(self, make):
+        x = torch.randn(4, 3, 16, 12).to(memory_format=torch.channels_last)
+        augment = make()
+        params = augment.draw(x)
+        y = augment(x, params=params)
+        assert y.is_contiguous(memory_format=torch.channels_last)
+        assert torch.equal(y, augment(x.contiguous(), params=params))
+
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_autocast_changes_nothing(self, make, dtype):
+        x = torch.randn(4, 3, 16, 16).to(dtype)
+        augment = make()
+        params = augment.draw(x)
+        expected = augment(x, params=params)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            actual = augment(x, params=params)
+        assert actual.dtype == dtype
+        assert torch.equal(actual, expected)
+
+    def test_half_precision_computes_in_single(self, make):
+        x = torch.randn(4, 3, 16, 16).half()
+        augment = make()
+        params = augment.draw(x)
+        expected = augment(x.float(), params=params).half()
+        assert torch.equal(augment(x, params=params), expected)
+
+    def test_image_stays_an_image_and_everything_else_passes(self, make):
+        sample = {
+            "image": tv_tensors.Image(torch.randn(3, 16, 16)),
+            "mask": tv_tensors.Mask(torch.randint(0, 5, (16, 16))),
+            "boxes": tv_tensors.BoundingBoxes([[1, 2, 5, 6]], format="XYXY", canvas_size=(16, 16)),
+            "label": torch.tensor(3),
+            "name": "cat",
+        }
+        augment = make(p=1.0)
+        torch.manual_seed(2)
+        result = augment(sample)
+        assert type(result["image"]) is tv_tensors.Image
+        for name in ("mask", "boxes", "label", "name"):
+            assert result[name] is sample[name]
+        params = augment.draw(sample["image"])
+        replayed = augment(sample, params=params)["image"]
+        assert torch.equal(
+            replayed, augment(sample["image"].as_subclass(torch.Tensor), params=params)
+        )
+
+    def test_labels_beside_plain_tensors_pass(self, make):
+        x, y = torch.randn(4, 3, 8, 8), torch.arange(4)
+        images, labels = make()(x, y)
+        assert labels is y
+        assert images.shape == x.shape
+
+    def test_goes_into_a_compose(self, make):
+        pipeline = v2.Compose([
+            v2.ToImage(),
+            v2.ToDtype(torch.float32, scale=True),
+            v2.Normalize([0.5] * 3, [0.5] * 3),
+            make(),
+        ])  # fmt: skip
+        image, label = pipeline(PIL.Image.new("RGB", (20, 12), (200, 10, 60)), 7)
+        assert image.shape == (3, 12, 20)
+        assert label == 7
+
+    def test_one_draw_serves_all_images_of_a_sample(self, make):
+        x = tv_tensors.Image(torch.randn(3, 8, 8))
+        one, two = make()(x, tv_tensors.Image(x.clone()))
+        assert torch.equal(one, two)
+
+    @pytest.mark.parametrize(
+        ("x", "fact"),
+        [
+            (torch.zeros(2, 3, 8, 8, dtype=torch.uint8), "floating point"),
+            (tv_tensors.Image(torch.zeros(3, 8, 8, dtype=torch.uint8)), "floating point"),
+            (torch.zeros(8, 8), r"\(C, H, W\)"),
+            (PIL.Image.new("RGB", (8, 8)), "ToImage"),
+        ],
+    )
+    def test_wrong_images_are_refused(self, make, x, fact):
+        with pytest.raises(ProRandConvError, match=f"^x: got .*, expected .*{fact}"):
+            make()(x)
+
+
+@pytest.mark.parametrize("name", ["pro", "progressive-same", "rand-block"])
+def test_replays_bit_for_bit_on_a_different_batch_size(name):
+    x = torch.randn(20, 3, 32, 32)
+    augment = TRANSFORMS[name]()
+    params = augment.draw(x)
+    y = augment(x, params=params)
+    for some in (slice(0, 1), slice(3, 5), slice(7, 18)):
+        assert torch.equal(augment(x[some], params=params), y[some])
+    assert torch.equal(augment(x[4], params=params), y[4]), "also a single (C, H, W)"
+
+
+@pytest.mark.parametrize("name", ["pro-sample", "pro-different-sample", "rand-mix-sample"])
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_sample_mode_equals_single_calls_with_the_split_params(name, p):
+    x = torch.randn(6, 3, 20, 17, dtype=torch.float64)
+    augment = TRANSFORMS[name](p=p)
+    params = augment.draw(x)
+    y = augment(x, params=params)
+    draws = params.split()
+    assert len(draws) == 6
+    for n, own in enumerate(draws):
+        torch.testing.assert_close(augment(x[n], params=own), y[n], atol=1e-7, rtol=1e-7)
+
+
+@given(
+    shape=st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 20), st.integers(1, 20)),
+    dtype=st.sampled_from(DTYPES),
+    options=st.fixed_dictionaries({
+        "kernel_size": st.sampled_from([1, 3, 5]),
+        "max_repeats": st.integers(1, 4),
+        "weights": st.sampled_from(["same", "different"]),
+        "smoothing": st.sampled_from([None, (0.01, 1.0)]),
+        "offsets": st.sampled_from([None, "auto", (0.5, 5.0)]),
+        "alpha": st.sampled_from([0.0, 2.0, 10.0]),
+        "contrast": st.sets(st.sampled_from(["standardise", "affine", "tanh"])),
+        "padding": st.sampled_from(["zeros", "reflect", "replicate"]),
+        "mode": st.sampled_from(["batch", "sample"]),
+        "p": st.sampled_from([0.0, 0.3, 1.0]),
+    }),
+    seed=st.integers(0, 2**32),
+)  # fmt: skip
+def test_any_options_replay_and_stay_in_range(shape, dtype, options, seed):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+    augment = ProRandConv(**options)
+    params = augment.draw(x, generator=torch.Generator().manual_seed(seed))
+    y = augment(x, params=params)
+    assert (y.shape, y.dtype) == (x.shape, x.dtype)
+    assert torch.equal(augment(x, params=params), y)
+    if options["p"] == 1 and "standardise" not in options["contrast"]:
+        assert y.abs().max() <= 1
+    if options["p"] == 0:
+        assert torch.equal(y, x)
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_workers_draw_differently_and_a_seeded_loader_repeats(start):
+    # gamma = 0 leaves tanh(beta): what comes out is the draw alone
+    steps = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), ProRandConv(gamma_std=0.0)]
+    data = FakeData(8, (3, 8, 8), transform=v2.Compose(steps))
+
+    def load(seed):
+        loader = DataLoader(
+            data,
+            batch_size=2,
+            num_workers=2,
+            multiprocessing_context=start,
+            generator=torch.Generator().manual_seed(seed),
+        )
+        return torch.cat([images for images, _ in loader])[:, :, 0, 0]
+
+    one = load(0)
+    assert len(one.unique(dim=0)) == 8, "every image has its own draw, whichever worker made it"
+    assert torch.equal(load(0), one)
+    assert not torch.equal(load(1), one)
+
+
+def test_defaults_are_the_papers():
+    augment = ProRandConv()
+    assert (augment.kernel_size, augment.max_repeats) == (3, 10)
+    assert (augment.gamma_std, augment.beta_std, augment.alpha) == (0.5, 0.5, 10.0)
+    assert augment.smoothing == (0.01, 1.0)
+    assert augment.contrast == ("standardise", "affine", "tanh")
+    assert (augment.mode, augment.p, augment.padding, augment.output) == (
+        "batch",
+        1.0,
+        "zeros",
+        "tanh",
+    )
+
+
+@pytest.mark.parametrize(
+    ("side", "bound"),
+    [(28, 0.2), (32, 0.2), (64, 0.2), (224, 0.5), (512, 0.5), (round(math.sqrt(64 * 224)), 0.35)],
+)
+def test_automatic_offsets_follow_the_papers_two_values(side, bound):
+    low, high = offset_range(side, 2 * side)
+    assert low == 0.01
+    assert high == pytest.approx(bound, abs=2e-3)
+    params = ProRandConv(mode="sample").draw(torch.zeros(40, 1, side, side)[:, :, :32, :32])
+    assert params.offsets.flatten(1).std(1).max() <= 0.2 + 1e-5
+
+
+def test_fixed_repeats():
+    x = torch.zeros(3, 3, 8, 8)
+    assert ProRandConv(repeats=4).draw(x).repeats == 4
+    assert ProRandConv(repeats=4, mode="sample").draw(x).repeats == (4, 4, 4)
+
+
+def test_identity_returns_the_images_themselves():
+    x = torch.randn(2, 3, 8, 8)
+    assert RandConv(identity=1.0)(x) is x
+
+
+def test_repr_says_what_it_was_built_with():
+    text = repr(ProRandConv(max_repeats=5, offsets=None))
+    assert "max_repeats=5" in text
+    assert "offsets=None" in text
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "named"),
+    [
+        (ProRandConv, {"kernel_size": 4}, "kernel_size"),
+        (ProRandConv, {"kernel_size": 0}, "kernel_size"),
+        (ProRandConv, {"kernel_size": 3.0}, "kernel_size"),
+        (ProRandConv, {"max_repeats": 0}, "max_repeats"),
+        (ProRandConv, {"max_repeats": 2.5}, "max_repeats"),
+        (ProRandConv, {"repeats": -1}, "repeats"),
+        (ProRandConv, {"repeats": True}, "repeats"),
+        (ProRandConv, {"weights": "other"}, "weights"),
+        (ProRandConv, {"smoothing": (1.0, 0.5)}, "smoothing"),
+        (ProRandConv, {"smoothing": (0.0, 0.5)}, "smoothing"),
+        (ProRandConv, {"smoothing": 0.5}, "smoothing"),
+        (ProRandConv, {"offsets": (-0.1, 0.5)}, "offsets"),
+        (ProRandConv, {"offsets": (0.5, 0.1)}, "offsets"),
+        (ProRandConv, {"offsets": (0.1, NAN)}, "offsets"),
+        (ProRandConv, {"offsets": "small"}, "offsets"),
+        (ProRandConv, {"offsets": (1, 2, 3)}, "offsets"),
+        (ProRandConv, {"alpha": -1}, "alpha"),
+        (ProRandConv, {"alpha": NAN}, "alpha"),
+        (ProRandConv, {"gamma_std": -0.5}, "gamma_std"),
+        (ProRandConv, {"gamma_std": NAN}, "gamma_std"),
+        (ProRandConv, {"beta_std": float("inf")}, "beta_std"),
+        (ProRandConv, {"beta_std": "large"}, "beta_std"),
+        (ProRandConv, {"contrast": ["gamma"]}, "contrast"),
+        (ProRandConv, {"contrast": "tanh"}, "contrast"),
+        (ProRandConv, {"contrast": 1}, "contrast"),
+        (ProRandConv, {"weight_std": -1.0}, "weight_std"),
+        (ProRandConv, {"weight_std": (2.0, 1.0)}, "weight_std"),
+        (ProRandConv, {"padding": "wrap"}, "padding"),
+        (ProRandConv, {"bound": "clip"}, "bound"),
+        (ProRandConv, {"bound": "clamp"}, "bound"),
+        (ProRandConv, {"output": "image"}, "output"),
+        (ProRandConv, {"output": "pixels", "contrast": False}, "output"),
+        (ProRandConv, {"mean": NAN}, "mean"),
+        (ProRandConv, {"std": 0.0}, "std"),
+        (ProRandConv, {"mode": "image"}, "mode"),
+        (ProRandConv, {"p": 1.5}, "p"),
+        (ProRandConv, {"p": -0.1}, "p"),
+        (ProRandConv, {"p": NAN}, "p"),
+        (ProRandConv, {"engine": "gpu"}, "engine"),
+        (RandConv, {"kernel_sizes": ()}, "kernel_sizes"),
+        (RandConv, {"kernel_sizes": (1, 2)}, "kernel_sizes"),
+        (RandConv, {"kernel_sizes": 3}, "kernel_sizes"),
+        (RandConv, {"identity": 2.0}, "identity"),
+    ],
+)
+def test_wrong_options_are_named_with_value_and_remedy(make, options, named):
+    with pytest.raises(ProRandConvError) as caught:
+        make(**options)
+    message = str(caught.value)
+    assert message.startswith(f"{named}: got ")
+    assert ", expected " in message
+    value = options[named]
+    assert repr(value) in message or str(value[-1]) in message
+
+
+@pytest.mark.parametrize(
+    ("options", "other", "fact"),
+    [
+        ({}, (4, 1, 16, 16), "1 channels"),
+        ({}, (4, 3, 16, 15), r"\(16, 15\) pixels"),
+        ({"mode": "sample"}, (5, 3, 16, 16), "each of the 5 images"),
+        ({"p": 0.5}, (5, 3, 16, 16), "5 images of this batch"),
+    ],
+)
+def test_params_for_other_images_are_refused(options, other, fact):
+    augment = ProRandConv(**options)
+    params = augment.draw(torch.zeros(4, 3, 16, 16))
+    with pytest.raises(ProRandConvError, match=f"^params: got .*, expected .*{fact}"):
+        augment(torch.zeros(other), params=params)
+
+
+def test_replaced_repeats_show_the_steps_of_one_draw():
+    x = torch.randn(1, 3, 16, 16)
+    augment = ProRandConv()
+    params = augment.draw(x)
+    assert torch.equal(augment(x, params=replace(params, repeats=0)), x)
