@@ -93,11 +93,14 @@ class NpzLayout(Layout):
         return f"{self.file} with x_train, y_train, x_test, y_test"
 
     def where(self, folder: Path, part: str) -> Path | None:
-        """The file, if it has the part or neither part: then reading it says what is wrong."""
+        """The file, unless it has only the other part; one that is wrong is left to reading."""
         path = folder / self.file
         if not path.exists():
             return None
-        names = npz_names(path)
+        try:
+            names = npz_names(path)
+        except DataError:
+            return path
         other = next(p for p in PARTS if p != part)
         has_part = f"x_{part}" in names or f"y_{part}" in names
         return path if has_part or f"x_{other}" not in names else None

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .array_domain import DIGIT_NAMES, ArrayDomain, FileLayout, Layout, NpzLayout
-from .arrays import Arrays, count_usps, read_idx, read_mat, read_pickle, read_png_list, read_usps
+from .arrays import (
+    Arrays,
+    count_idx,
+    count_usps,
+    read_idx,
+    read_mat,
+    read_pickle,
+    read_png_list,
+    read_usps,
+)
 from .benchmark import DIGITS_RECIPE, Benchmark
 from .errors import DataError
 from .folders import folder_of
@@ -56,6 +65,7 @@ _IDX = FileLayout(
     },
     read_idx,
     folders=("MNIST/raw",),
+    label_reader=count_idx,
 )
 
 

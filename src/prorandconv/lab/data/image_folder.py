@@ -80,6 +80,14 @@ class _Inspector(Dataset[tuple[str, str]]):
         return len(self.paths)
 
 
+def _unused_generator() -> torch.Generator:
+    """Loaders draw a seed for their workers; from torch's own generator it would be missed there.
+
+    What a run draws must not depend on whether its images were cached.
+    """
+    return torch.Generator()
+
+
 def _as_list(items: list[Tensor]) -> list[Tensor]:
     return items
 
@@ -136,6 +144,7 @@ class FolderImages(Images):
             batch_sampler=wanted,
             collate_fn=_as_list,
             num_workers=0 if few else min(self.workers, len(wanted)),
+            generator=_unused_generator(),
         )
         decoded = iter(loader) if wanted else iter(())
         for index, positions in zip(indices, missing, strict=True):
@@ -190,6 +199,7 @@ def inspect(paths: Sequence[Path], *, title: str, workers: int | None = None) ->
         batch_size=32,
         collate_fn=_as_lists,
         num_workers=0 if len(paths) <= FEW else workers,
+        generator=_unused_generator(),
     )
     broken: list[str] = []
     converted: dict[Path, str] = {}

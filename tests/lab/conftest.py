@@ -1,0 +1,125 @@
+"""Small files in the true formats of the data sets, and the real ones where they are."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.io import savemat
+
+REAL_DATA = os.environ.get("PRORANDCONV_DATA")
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path_factory, monkeypatch):
+    """No test reads or writes the user's cache or data."""
+    monkeypatch.setenv("PRORANDCONV_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.delenv("PRORANDCONV_DATA", raising=False)
+
+
+@pytest.fixture
+def real_root():
+    root = Path(REAL_DATA) if REAL_DATA else None
+    if root is None or not (root / "digits").is_dir():
+        pytest.skip("the real data sets are absent: set PRORANDCONV_DATA to a folder with them")
+    return root
+
+
+@pytest.fixture(scope="session")
+def mini_cache(tmp_path_factory):
+    """A cache in which digits-mini has been made, once for all tests of a process."""
+    from prorandconv.lab.data import digits_mini
+
+    folder = tmp_path_factory.mktemp("mini")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRORANDCONV_CACHE", str(folder))
+        digits_mini.prepare()
+    return folder
+
+
+def _digits(count, shape=(28, 28), seed=0):
+    random = np.random.default_rng(seed)
+    return random.integers(0, 256, (count, *shape), dtype=np.uint8), np.arange(count) % 10
+
+
+class Writer:
+    """Writes small data sets as they are published; returns what a reader should find."""
+
+    digits = staticmethod(_digits)
+
+    def idx(self, folder, train=24, test=12):
+        raw = folder / "MNIST" / "raw"
+        raw.mkdir(parents=True)
+        written = {}
+        for part, prefix, count in (("train", "train", train), ("test", "t10k", test)):
+            images, labels = _digits(count, seed=count)
+            head = (0x0803).to_bytes(4, "big")
+            head += b"".join(n.to_bytes(4, "big") for n in images.shape)
+            (raw / f"{prefix}-images-idx3-ubyte").write_bytes(head + images.tobytes())
+            head = (0x0801).to_bytes(4, "big") + count.to_bytes(4, "big")
+            (raw / f"{prefix}-labels-idx1-ubyte").write_bytes(
+                head + labels.astype(np.uint8).tobytes()
+            )
+            written[part] = images, labels
+        return written
+
+    def mat(self, path, count=12, zero=10):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        images, labels = _digits(count, (32, 32, 3))
+        stored = np.where(labels == 0, zero, labels).astype(np.uint8)[:, None]
+        savemat(path, {"X": images.transpose(1, 2, 3, 0), "y": stored})
+        return images, labels
+
+    def usps(self, path, count=12):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        images, labels = _digits(count, (16, 16))
+        with bz2.open(path, "wt") as file:
+            for image, label in zip(images, labels, strict=True):
+                values = image.reshape(-1) / 255 * 2 - 1
+                pixels = " ".join(f"{i}:{value:.6f}" for i, value in enumerate(values, 1))
+                file.write(f"{label + 1} {pixels}\n")
+        return images, labels
+
+    def png_list(self, folder, part="test", count=12):
+        home = folder / "mnist_m" / f"mnist_m_{part}"
+        home.mkdir(parents=True)
+        images, labels = _digits(count, (32, 32, 3))
+        lines = []
+        for number, (image, label) in enumerate(zip(images, labels, strict=True)):
+            Image.fromarray(image).save(home / f"{number:08}.png")
+            lines.append(f"{number:08}.png {label}")
+        # The published list is not in order of names.
+        (home.parent / f"mnist_m_{part}_labels.txt").write_text("\n".join(lines[::-1]) + "\n")
+        return images[::-1], labels[::-1]
+
+    def pickle(self, path, content, protocol=2):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        raw = pickle.dumps(content, protocol=protocol)
+        path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
+
+    def npz(self, path, **arrays):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(path, **arrays)
+
+    def tree(self, root, domains, classes, count=4, size=40, suffix=".jpg"):
+        """``root/domain/class/image``; each class has a colour of its own."""
+        random = np.random.default_rng(0)
+        for domain in domains:
+            for label, name in enumerate(classes):
+                folder = root / domain / name
+                folder.mkdir(parents=True)
+                for number in range(count):
+                    pixels = np.full((size, size, 3), 20 + 20 * label % 220, np.uint8)
+                    pixels[..., 0] = random.integers(0, 256)
+                    Image.fromarray(pixels).save(folder / f"pic_{number:03}{suffix}")
+
+
+@pytest.fixture(scope="session")
+def write():
+    return Writer()

@@ -1,0 +1,290 @@
+"""The Digits benchmark in each layout it is accepted in."""
+
+import collections
+import os
+
+import numpy as np
+import pytest
+import torch
+
+from prorandconv import ProRandConvError
+from prorandconv.lab.data import DataError, get_benchmark
+
+
+def stored(images):
+    """uint8 (N, C, H, W) of a data set whose images have their final size."""
+    (pixels,) = images.stored([torch.arange(len(images))])
+    return pixels
+
+
+def as_tensor(images):
+    tensor = torch.from_numpy(np.ascontiguousarray(images))
+    return tensor[:, None] if tensor.ndim == 3 else tensor.permute(0, 3, 1, 2)
+
+
+def read(root, domain, part="test"):
+    return get_benchmark("digits", root).domain(domain).read(part)
+
+
+class TestLayouts:
+    def test_mnist_is_read_from_idx_files(self, tmp_path, write):
+        written = write.idx(tmp_path / "digits")
+        for part, (images, labels) in written.items():
+            found = read(tmp_path, "mnist", part)
+            np.testing.assert_array_equal(found.images, images)
+            np.testing.assert_array_equal(found.labels, labels)
+
+    @pytest.mark.parametrize("place", ["", "svhn", "SVHN"])
+    def test_svhn_is_read_from_mat_and_ten_means_zero(self, tmp_path, write, place):
+        images, labels = write.mat(tmp_path / "digits" / place / "test_32x32.mat", zero=10)
+        found = read(tmp_path, "svhn")
+        np.testing.assert_array_equal(found.images, images)
+        np.testing.assert_array_equal(found.labels, labels)
+
+    def test_syn_is_read_from_its_pair_of_mat_files(self, tmp_path, write):
+        write.mat(tmp_path / "digits" / "synth_train_32x32.mat", count=30, zero=0)
+        images, labels = write.mat(tmp_path / "digits" / "synth_test_32x32.mat", zero=0)
+        assert len(read(tmp_path, "syn", "train").labels) == 30
+        found = read(tmp_path, "syn")
+        np.testing.assert_array_equal(found.images, images)
+        np.testing.assert_array_equal(found.labels, labels)
+
+    def test_usps_is_read_from_compressed_libsvm(self, tmp_path, write):
+        write.usps(tmp_path / "digits" / "usps.bz2", count=20)
+        images, labels = write.usps(tmp_path / "digits" / "usps.t.bz2")
+        assert len(read(tmp_path, "usps", "train").labels) == 20
+        found = read(tmp_path, "usps")
+        # torchvision rounds pixels down
+        assert np.abs(found.images.astype(int) - images).max() <= 1
+        np.testing.assert_array_equal(found.labels, labels)
+
+    def test_mnist_m_set_a_is_read_from_pngs_in_the_order_of_the_list(self, tmp_path, write):
+        images, labels = write.png_list(tmp_path / "digits")
+        found = read(tmp_path, "mnist_m")
+        np.testing.assert_array_equal(found.images, images)
+        np.testing.assert_array_equal(found.labels, labels)
+
+    @pytest.mark.parametrize("name", ["keras_mnistm.pkl", "keras_mnistm.pkl.gz"])
+    @pytest.mark.parametrize("key", ["test", b"test"])
+    @pytest.mark.parametrize("protocol", [2, 5])
+    def test_mnist_m_set_b_is_read_from_a_pickle_with_mnists_labels(
+        self, tmp_path, write, name, key, protocol
+    ):
+        labels = write.idx(tmp_path / "digits", test=12)["test"][1]
+        images, _ = write.digits(12, (28, 28, 3))
+        write.pickle(tmp_path / "digits" / name, {key: images}, protocol)
+        found = read(tmp_path, "mnist_m_b")
+        np.testing.assert_array_equal(found.images, images)
+        np.testing.assert_array_equal(found.labels, labels)
+
+    @pytest.mark.parametrize(
+        "domain",
+        ["mnist", "svhn", "mnist_m", "syn", "usps", "mnist_m_b", "mnist_m_rebuilt", "syn_rendered"],
+    )
+    @pytest.mark.parametrize("shape", [(16, 16), (20, 20, 1), (32, 32, 3)])
+    def test_every_domain_is_read_from_npz(self, tmp_path, write, domain, shape):
+        images, labels = write.digits(12, shape)
+        write.npz(tmp_path / "digits" / f"{domain}.npz", x_test=images, y_test=labels)
+        benchmark = get_benchmark("digits", tmp_path)
+        assert benchmark.present() == (domain,)
+        found = benchmark.domain(domain).read("test")
+        np.testing.assert_array_equal(found.images, images.squeeze())
+        ((batch, _),) = benchmark.load(domain, "test").batches(12)
+        assert batch.shape == (12, 3, 32, 32)
+
+    def test_the_root_may_be_the_benchmarks_own_folder(self, tmp_path, write):
+        write.idx(tmp_path / "digits")
+        assert get_benchmark("digits", tmp_path / "digits").present() == ("mnist",)
+
+
+class TestSplits:
+    def test_training_is_the_first_images_and_validation_the_last(self, tmp_path, write):
+        images, labels = write.digits(12_000, (32, 32))
+        write.npz(tmp_path / "digits" / "mnist.npz", x_train=images, y_train=labels)
+        benchmark = get_benchmark("digits", tmp_path)
+        train, val = benchmark.load("mnist", "train"), benchmark.load("mnist", "val")
+        assert torch.equal(stored(train), as_tensor(images[:10_000]))
+        assert torch.equal(stored(val), as_tensor(images[11_000:]))
+        assert train.labels.tolist() == labels[:10_000].tolist()
+
+    def test_other_sources_use_all_but_the_last_twelfth(self, tmp_path, write):
+        images, labels = write.digits(120, (32, 32, 3))
+        write.npz(tmp_path / "digits" / "svhn.npz", x_train=images, y_train=labels)
+        benchmark = get_benchmark("digits", tmp_path)
+        assert torch.equal(stored(benchmark.load("svhn", "train")), as_tensor(images[:110]))
+        assert torch.equal(stored(benchmark.load("svhn", "val")), as_tensor(images[110:]))
+
+    def test_fingerprint_tells_data_apart(self, tmp_path, write):
+        images, labels = write.digits(12, (32, 32))
+        prints = []
+        for number, wrong in enumerate((0, 0, 1)):
+            root = tmp_path / str(number)
+            changed = labels.copy()
+            changed[0] = wrong
+            write.npz(root / "digits" / "usps.npz", x_test=images, y_test=changed)
+            prints.append(get_benchmark("digits", root).load("usps", "test").fingerprint)
+        assert prints[0] == prints[1] != prints[2]
+
+    def test_sources_are_joined_in_order_grey_with_colour(self, tmp_path, write):
+        grey, labels = write.digits(24, (32, 32))
+        colour, others = write.digits(24, (32, 32, 3), seed=1)
+        write.npz(tmp_path / "digits" / "mnist.npz", x_train=grey, y_train=labels)
+        write.npz(tmp_path / "digits" / "svhn.npz", x_train=colour, y_train=others)
+        benchmark = get_benchmark("digits", tmp_path)
+        both = benchmark.load(["mnist", "svhn"], "train")
+        assert len(both) == 44
+        assert torch.equal(stored(both)[0], as_tensor(grey)[0].expand(3, 32, 32))
+        assert torch.equal(stored(both)[22], as_tensor(colour)[0])
+        assert both.fingerprint != benchmark.load(["svhn", "mnist"], "train").fingerprint
+
+
+class TestBadInput:
+    def test_an_absent_domain_is_named_with_what_was_looked_for(self, tmp_path):
+        benchmark = get_benchmark("digits", tmp_path / "nowhere")
+        assert benchmark.present() == ()
+        assert benchmark.missing() == ("mnist", "svhn", "mnist_m", "syn", "usps")
+        with pytest.raises(DataError, match=r"'svhn' is absent: looked for .*nowhere.*svhn\.npz"):
+            benchmark.load("svhn", "test")
+
+    def test_a_domain_without_training_images_says_so(self, tmp_path, write):
+        images, labels = write.digits(12)
+        write.npz(tmp_path / "digits" / "usps.npz", x_test=images, y_test=labels)
+        with pytest.raises(DataError, match="'usps' has no train images"):
+            get_benchmark("digits", tmp_path).load("usps", "train")
+
+    @pytest.mark.parametrize(
+        ("arrays", "message"),
+        [
+            ({"x_test": (12, 784), "y_test": (12,)}, r"shape \(12, 784\)"),
+            ({"x_test": (12, 3, 32, 32), "y_test": (12,)}, r"\(12, 3, 32, 32\).*transpose"),
+            ({"x_test": (12, 32, 32, 3), "y_test": (11,)}, r"shape \(11,\) for 12 images"),
+            ({"x_test": (12, 32, 32, 3), "y_test": (12, 10)}, r"shape \(12, 10\) for 12"),
+            ({"x_test": (0, 32, 32, 3), "y_test": (0,)}, "holds no images"),
+            ({"x_test": (12, 32, 32)}, "has no y_test, only x_test"),
+            ({"images": (12, 32, 32)}, "has no x_test and no y_test, only images"),
+        ],
+    )
+    def test_wrong_shapes_in_npz_are_named(self, tmp_path, write, arrays, message):
+        path = tmp_path / "digits" / "usps.npz"
+        write.npz(path, **{name: np.zeros(shape, np.uint8) for name, shape in arrays.items()})
+        with pytest.raises(DataError, match=f"usps.npz: .*{message}"):
+            get_benchmark("digits", tmp_path).load("usps", "test")
+
+    def test_floats_are_refused_as_images(self, tmp_path, write):
+        path = tmp_path / "digits" / "usps.npz"
+        write.npz(path, x_test=np.zeros((3, 8, 8)), y_test=np.zeros(3, np.int64))
+        with pytest.raises(DataError, match="images are float64; expected uint8"):
+            read(tmp_path, "usps")
+
+    @pytest.mark.parametrize("wrong", [-1, 10, 2.5])
+    def test_labels_out_of_range_are_named(self, tmp_path, write, wrong):
+        images, labels = write.digits(12)
+        labels = labels.astype(np.float64)
+        labels[7] = wrong
+        write.npz(tmp_path / "digits" / "usps.npz", x_test=images, y_test=labels)
+        with pytest.raises(DataError, match=f"out of range, the first is {wrong}.* at 7"):
+            read(tmp_path, "usps")
+
+    @pytest.mark.parametrize("keep", [0, 3, 300])
+    def test_truncated_files_of_every_kind_are_named(self, tmp_path, write, keep):
+        digits = tmp_path / "digits"
+        write.idx(digits)
+        write.mat(digits / "test_32x32.mat")
+        write.usps(digits / "usps.t.bz2")
+        images, labels = write.digits(12)
+        write.npz(digits / "syn.npz", x_test=images, y_test=labels)
+        write.pickle(digits / "keras_mnistm.pkl", {"test": images})
+        files = {
+            "svhn": digits / "test_32x32.mat",
+            "usps": digits / "usps.t.bz2",
+            "syn": digits / "syn.npz",
+            "mnist_m_b": digits / "keras_mnistm.pkl",
+            "mnist": digits / "MNIST" / "raw" / "t10k-images-idx3-ubyte",
+        }
+        benchmark = get_benchmark("digits", tmp_path)
+        for domain, path in files.items():
+            path.write_bytes(path.read_bytes()[:keep])
+            with pytest.raises(DataError, match=path.name):
+                benchmark.load(domain, "test")
+
+    def test_a_mat_file_without_x_and_y_is_named(self, tmp_path):
+        from scipy.io import savemat
+
+        (tmp_path / "digits").mkdir()
+        savemat(tmp_path / "digits" / "test_32x32.mat", {"digits": np.zeros(3)})
+        with pytest.raises(DataError, match=r"holds digits; expected arrays X and y"):
+            read(tmp_path, "svhn")
+
+    @pytest.mark.parametrize("line", ["00000000.png", "00000000.png seven", "a b c"])
+    def test_a_wrong_line_in_the_label_list_is_named(self, tmp_path, write, line):
+        write.png_list(tmp_path / "digits")
+        listing = tmp_path / "digits" / "mnist_m" / "mnist_m_test_labels.txt"
+        listing.write_text(f"00000001.png 1\n{line}\n")
+        with pytest.raises(DataError, match="line 2"):
+            read(tmp_path, "mnist_m")
+
+    def test_a_listed_png_that_is_missing_is_named(self, tmp_path, write):
+        write.png_list(tmp_path / "digits")
+        (tmp_path / "digits" / "mnist_m" / "mnist_m_test" / "00000004.png").unlink()
+        with pytest.raises(DataError, match=r"00000004\.png: no such file"):
+            read(tmp_path, "mnist_m")
+
+    def test_a_pickle_that_runs_code_is_refused_unrun(self, tmp_path, write):
+        class Harmful:
+            def __reduce__(self):
+                return os.mkdir, (str(tmp_path / "harm"),)
+
+        write.idx(tmp_path / "digits")
+        write.pickle(tmp_path / "digits" / "keras_mnistm.pkl", {"test": Harmful()})
+        with pytest.raises(DataError, match=r"wants \w+\.mkdir, which is not an array"):
+            read(tmp_path, "mnist_m_b")
+        assert not (tmp_path / "harm").exists()
+
+    def test_a_pickle_of_other_objects_is_refused(self, tmp_path, write):
+        write.idx(tmp_path / "digits")
+        content = {"test": collections.Counter("ab")}
+        write.pickle(tmp_path / "digits" / "keras_mnistm.pkl", content)
+        with pytest.raises(DataError, match=r"collections\.Counter"):
+            read(tmp_path, "mnist_m_b")
+
+    def test_a_pickle_without_mnist_beside_it_has_no_labels(self, tmp_path, write):
+        images, _ = write.digits(12, (28, 28, 3))
+        write.pickle(tmp_path / "digits" / "keras_mnistm.pkl", {"test": images})
+        with pytest.raises(DataError, match=r"no labels of its own.*fetch MNIST"):
+            read(tmp_path, "mnist_m_b")
+
+    def test_a_pickle_of_another_length_than_mnist_is_refused(self, tmp_path, write):
+        write.idx(tmp_path / "digits", test=12)
+        images, _ = write.digits(11, (28, 28, 3))
+        write.pickle(tmp_path / "digits" / "keras_mnistm.pkl", {"test": images})
+        with pytest.raises(DataError, match="11 test images, but MNIST has 12"):
+            read(tmp_path, "mnist_m_b")
+
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (lambda b: b.load("svnh", "test"), "domain: got 'svnh'.*did you mean 'svhn'"),
+            (lambda b: b.load("svhn", "tests"), "split: got 'tests', expected one of train"),
+            (lambda b: b.load([], "test"), "domains: got"),
+            (lambda b: get_benchmark("digit"), "benchmark: got 'digit'.*did you mean 'digits'"),
+        ],
+    )
+    def test_misspelt_names_get_the_nearest_right_one(self, tmp_path, call, message):
+        with pytest.raises(ProRandConvError, match=message):
+            call(get_benchmark("digits", tmp_path))
+
+
+@pytest.mark.real_data
+class TestRealData:
+    def test_the_first_ten_thousand_training_images_are_the_source(self, real_root):
+        benchmark = get_benchmark("digits", real_root)
+        train = benchmark.load("mnist", "train")
+        assert len(train) == 10_000
+        assert train.labels[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]
+        assert torch.bincount(train.labels)[0] == 1001
+        assert len(benchmark.load("mnist", "val")) == 5_000
+
+    def test_mnist_m_shows_mnists_test_digits(self, real_root):
+        benchmark = get_benchmark("digits", real_root)
+        mnist, mnist_m = (benchmark.load(name, "test") for name in ("mnist", "mnist_m"))
+        assert torch.equal(mnist.labels[:9001], mnist_m.labels)
