@@ -14,7 +14,7 @@ help:
 	@echo "make lint         ruff and mypy only"
 	@echo "make clean        remove .venv and everything generated"
 
-$(INSTALLED): pyproject.toml
+$(INSTALLED): pyproject.toml setup.py $(wildcard src/prorandconv/ops/csrc/*)
 	@echo "== installing prorandconv and its tools into $(VENV) (about two minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
@@ -23,6 +23,10 @@ $(INSTALLED): pyproject.toml
 quickstart: $(INSTALLED)
 	@echo "== augmenting a sample photo"
 	@$(BIN)/python examples/contact_sheet.py quickstart/augmented.png
+
+bench: $(INSTALLED)
+	@echo "== speed and memory of the augmentation (about ten minutes; leave the machine alone)"
+	@$(BIN)/python benchmarks/augmentation.py --output docs/results/speed/augmentation.json
 
 lint: $(INSTALLED)
 	@echo "== ruff: lint and format"

@@ -148,7 +148,7 @@ def measure(batch: int, size: int, repeats: list[int], step: bool) -> dict[str, 
         "undeformed": undeformed,
         "eager": with_engine("eager"),
     }
-    if "native" in prc.engines() and prc.engines()["native"] == "available":
+    if prc.engines()["native"].startswith("available"):
         ways["native"] = with_engine("native")
     if step:
         ways["erm_step"] = training_step(size)

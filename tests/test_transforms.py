@@ -16,6 +16,7 @@ from torchvision.datasets import FakeData
 from torchvision.transforms import v2
 
 from prorandconv import ProRandConv, ProRandConvError, RandConv
+from prorandconv.ops import native
 from prorandconv.transforms import offset_range
 
 TRANSFORMS = {
@@ -322,10 +323,21 @@ def test_identity_returns_the_images_themselves():
     assert RandConv(identity=1.0)(x) is x
 
 
-def test_repr_says_what_it_was_built_with():
+def test_repr_says_what_it_was_built_with_and_which_engine_serves(monkeypatch):
     text = repr(ProRandConv(max_repeats=5, offsets=None))
     assert "max_repeats=5" in text
     assert "offsets=None" in text
+    assert "engine='eager'" in repr(ProRandConv(engine="eager"))
+    monkeypatch.setattr(native, "UNAVAILABLE", None)
+    assert "engine='auto' (native on the CPU)" in repr(ProRandConv())
+    monkeypatch.setattr(native, "UNAVAILABLE", "not compiled")
+    assert "engine='auto' (eager on the CPU)" in repr(ProRandConv())
+
+
+def test_an_engine_that_is_not_there_is_refused_when_asked_for(monkeypatch):
+    monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
+    with pytest.raises(ProRandConvError, match=r"^engine: got .native., expected .*not compiled"):
+        ProRandConv(engine="native")
 
 
 NAN = float("nan")

@@ -3,6 +3,7 @@
 from . import functional
 from .errors import ProRandConvError
 from .fields import gaussian_random_field
+from .ops import engines
 from .params import ProRandConvParams, RandConvParams
 from .selection import select
 from .transforms import ProRandConv, RandConv
@@ -13,6 +14,7 @@ __all__ = [
     "ProRandConvParams",
     "RandConv",
     "RandConvParams",
+    "engines",
     "functional",
     "gaussian_random_field",
     "select",

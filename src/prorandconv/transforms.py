@@ -18,7 +18,7 @@ from typing_extensions import Unpack
 from . import functional
 from .errors import ProRandConvError
 from .functional import CONTRAST_PARTS, PADDINGS, ContrastPart, Padding, compute_dtype
-from .ops import ENGINES, Engine
+from .ops import ENGINES, Engine, native
 from .params import BlockParams, Draw, ProRandConvParams, RandConvParams, Range
 
 EPS = 1e-2
@@ -86,6 +86,10 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         self.mode: Mode = _one_of("mode", mode, ("batch", "sample"))
         self.p = _number("p", p, low=0, high=1)
         self.engine: Engine = _one_of("engine", engine, ENGINES)
+        if engine == "native" and native.UNAVAILABLE is not None:
+            raise ProRandConvError.about(
+                "engine", engine, f"'auto' or 'eager': {native.UNAVAILABLE}"
+            )
 
     def draw(self, x: Tensor, generator: torch.Generator | None = None) -> P:
         """Draw the parameters for images like ``x`` (their shape, dtype and device matter)."""
@@ -175,9 +179,13 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         }
 
     def extra_repr(self) -> str:
-        """The options, as the constructor takes them."""
+        """The options, as the constructor takes them, and which engine serves float32 on a CPU."""
         names = [name for name in vars(self) if not name.startswith("_") and name != "training"]
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        options = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        if self.engine == "auto":
+            serving = "eager" if native.UNAVAILABLE is not None else "native"
+            options = options.replace("engine='auto'", f"engine='auto' ({serving} on the CPU)")
+        return options
 
 
 class ProRandConv(RandomBlockTransform[ProRandConvParams]):

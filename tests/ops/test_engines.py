@@ -1,5 +1,8 @@
 """Every engine computes the same thing: the paper's formula, and torchvision's operator."""
 
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
 import hypothesis.strategies as st
 import pytest
 import torch
@@ -7,10 +10,25 @@ import torch.nn.functional as F
 import torchvision
 from hypothesis import given
 
-from prorandconv import functional, ops
+from prorandconv import ProRandConvError, functional, ops
+from prorandconv.ops import native
 from prorandconv.ops.block import Block, Contrast
+from prorandconv.ops.eager import EagerOperator
+from prorandconv.ops.native import NativeOperator
 
-ENGINES = [engine for engine in ops.ENGINES if engine != "auto"]
+without_native = pytest.mark.skipif(
+    ops.engines()["native"].startswith("the "), reason=ops.engines()["native"]
+)
+NATIVE = pytest.param("native", marks=without_native)
+ENGINES = ["reference", "eager", NATIVE]
+PRECISIONS = [
+    ("reference", torch.float32),
+    ("reference", torch.float64),
+    ("eager", torch.float32),
+    ("eager", torch.float64),
+    pytest.param("native", torch.float32, marks=without_native),
+]
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 PADDINGS = functional.PADDINGS
 
 
@@ -27,40 +45,38 @@ def convolutions(draw):
     height, width = draw(st.integers(1, 40)), draw(st.integers(1, 40))
     kernel_size = draw(st.sampled_from([1, 3, 5]))
     scale = draw(st.sampled_from([0.0, 0.1, 0.4, 3.0, 50.0]))
-    dtype = draw(st.sampled_from([torch.float32, torch.float64]))
-    like = {"generator": generator, "dtype": dtype}
+    like = {"generator": generator, "dtype": torch.float64}
     x = torch.randn(count, channels, height, width, **like)
     weight = torch.randn(channels, channels, kernel_size, kernel_size, **like)
     offsets = scale * torch.randn(2 * kernel_size**2, height, width, **like)
     return x, weight / (kernel_size * channels**0.5), offsets
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("engine", "dtype"), PRECISIONS)
 @given(convolution=convolutions())
-def test_equals_torchvision(engine, convolution):
-    x, weight, offsets = convolution
+def test_equals_torchvision(engine, dtype, convolution):
+    x, weight, offsets = (t.to(dtype) for t in convolution)
     expected = torchvision_deform_conv(x, weight, offsets)
     actual = functional.deform_conv(x, weight, offsets, engine=engine)
-    tolerance = 1e-5 if x.dtype == torch.float32 else 1e-10
-    torch.testing.assert_close(actual, expected, atol=tolerance, rtol=0)
+    torch.testing.assert_close(actual, expected, atol=TOLERANCE[dtype], rtol=0)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("engine", "dtype"), PRECISIONS[2:])
 @pytest.mark.parametrize("padding", PADDINGS)
 @given(convolution=convolutions())
-def test_engines_agree_for_each_padding(engine, padding, convolution):
-    x, weight, offsets = (t.double() for t in convolution)
-    expected = functional.deform_conv(x, weight, offsets, padding, engine="reference")
+def test_engines_agree_with_the_reference_for_each_padding(engine, dtype, padding, convolution):
+    # rounded first: then both see the same offsets, and only arithmetic differs
+    x, weight, offsets = (t.to(dtype) for t in convolution)
+    expected = functional.deform_conv(
+        x.double(), weight.double(), offsets.double(), padding, engine="reference"
+    )
     actual = functional.deform_conv(x, weight, offsets, padding, engine=engine)
-    torch.testing.assert_close(actual, expected, atol=1e-9, rtol=0)
+    torch.testing.assert_close(actual.double(), expected, atol=TOLERANCE[dtype], rtol=0)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize(
-    ("padding", "torch_name"), [("reflect", "reflect"), ("replicate", "replicate")]
-)
-def test_padding_continues_the_image_as_torch_pads(engine, dtype, padding, torch_name):
+@pytest.mark.parametrize(("engine", "dtype"), PRECISIONS)
+@pytest.mark.parametrize("padding", ["reflect", "replicate"])
+def test_padding_continues_the_image_as_torch_pads(engine, dtype, padding):
     x, weight = torch.randn(2, 3, 9, 7, dtype=dtype), torch.randn(3, 3, 5, 5, dtype=dtype)
     expected = F.conv2d(F.pad(x, (2, 2, 2, 2), mode=padding), weight)
     actual = functional.deform_conv(x, weight, x.new_zeros(50, 9, 7), padding, engine=engine)
@@ -95,7 +111,7 @@ def test_offsets_far_outside_leave_nothing(engine):
     assert functional.deform_conv(x, weight, far, engine=engine).eq(0).all()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("engine", "dtype"), PRECISIONS)
 @pytest.mark.parametrize(("standardise", "affine", "tanh"), [
     (True, True, True),
     (False, True, True),
@@ -104,24 +120,27 @@ def test_offsets_far_outside_leave_nothing(engine):
     (False, False, False),
 ])  # fmt: skip
 @pytest.mark.parametrize("offset_scale", [None, 0.2, 2.0])
-def test_repetitions_follow_the_formula(engine, standardise, affine, tanh, offset_scale):
+def test_repetitions_follow_the_formula(engine, dtype, standardise, affine, tanh, offset_scale):
     x = torch.randn(3, 3, 21, 18, dtype=torch.float64)
     weight = torch.randn(3, 3, 3, 3, dtype=torch.float64) / 5
-    offsets = None
+    offsets = torch.zeros(18, 21, 18, dtype=torch.float64)
     if offset_scale is not None:
         offsets = offset_scale * torch.randn(18, 21, 18, dtype=torch.float64)
     gamma, beta = torch.randn(2, 3, dtype=torch.float64) if affine else (None, None)
     expected = x
     for _ in range(3):
-        still = torch.zeros(18, 21, 18, dtype=torch.float64) if offsets is None else offsets
-        expected = torchvision_deform_conv(expected, weight, still)
+        expected = torchvision_deform_conv(expected, weight, offsets)
         expected = functional.contrast(expected, gamma, beta, standardise=standardise, tanh=tanh)
-    operator = ops.prepare(Block(weight, offsets, (21, 18), "zeros"), engine)
-    actual = ops.apply(operator, x, Contrast(standardise, gamma, beta, tanh), 3)
-    torch.testing.assert_close(actual, expected, atol=1e-6, rtol=1e-6)
+    given_offsets = None if offset_scale is None else offsets.to(dtype)
+    operator = ops.prepare(Block(weight.to(dtype), given_offsets, (21, 18), "zeros"), engine)
+    if affine:
+        gamma, beta = gamma.to(dtype), beta.to(dtype)
+    actual = ops.apply(operator, x.to(dtype), Contrast(standardise, gamma, beta, tanh), 3)
+    tolerance = {torch.float32: 1e-4, torch.float64: 1e-10}[dtype]
+    torch.testing.assert_close(actual.double(), expected, atol=tolerance, rtol=tolerance)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["reference", "eager", "auto"])
 def test_channels_may_change_in_one_convolution(engine):
     x, weight = torch.randn(2, 3, 8, 9), torch.randn(5, 3, 3, 3)
     offsets = 0.3 * torch.randn(18, 8, 9)
@@ -130,7 +149,7 @@ def test_channels_may_change_in_one_convolution(engine):
     torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("engine", [e for e in ENGINES if e != "reference"])
+@pytest.mark.parametrize("engine", ["eager", NATIVE])
 @pytest.mark.parametrize("size", [(32, 32), (17, 23), (100, 90)])
 @pytest.mark.parametrize("offset_scale", [0.1, 2.0])
 def test_an_image_comes_out_the_same_bits_alone_and_in_a_batch(engine, size, offset_scale):
@@ -144,13 +163,26 @@ def test_an_image_comes_out_the_same_bits_alone_and_in_a_batch(engine, size, off
         assert torch.equal(ops.apply(operator, x[some], contrast, 4), together[some])
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["reference", "eager", "auto"])
 def test_gradients_are_those_of_the_formula(engine):
     x = torch.randn(1, 2, 5, 4, dtype=torch.float64, requires_grad=True)
     weight = torch.randn(2, 2, 3, 3, dtype=torch.float64, requires_grad=True)
     offsets = 0.4 * torch.randn(18, 5, 4, dtype=torch.float64) + 0.05
     convolve = lambda x, w: functional.deform_conv(x, w, offsets, engine=engine)  # noqa: E731
     assert torch.autograd.gradcheck(convolve, (x, weight))
+
+
+@without_native
+def test_native_engine_gives_gradients_by_the_reference():
+    x = torch.randn(1, 2, 5, 4, requires_grad=True)
+    weight, offsets = torch.randn(2, 2, 3, 3), torch.randn(18, 5, 4)
+    results = []
+    for engine in ("native", "reference"):
+        (gradient,) = torch.autograd.grad(
+            functional.deform_conv(x, weight, offsets, engine=engine).sum(), x
+        )
+        results.append(gradient)
+    assert torch.equal(*results)
 
 
 def test_eager_engine_needs_no_value_on_the_host():
@@ -167,3 +199,110 @@ def test_eager_engine_needs_no_value_on_the_host():
         contrast = Contrast(True, torch.empty(3, device="meta"), torch.empty(3, device="meta"))
         result = ops.apply(operator, torch.empty(4, 3, 16, 16, device="meta"), contrast, 2)
         assert result.shape == (4, 3, 16, 16)
+
+
+class TestNative:
+    """What only the compiled engine has to prove."""
+
+    pytestmark = without_native
+
+    @pytest.fixture
+    def draw(self):
+        weight, gamma, beta = torch.randn(3, 3, 3, 3) / 5, *torch.randn(2, 3)
+        offsets = 0.4 * torch.randn(18, 40, 36)
+        operator = ops.prepare(Block(weight, offsets, (40, 36), "zeros"), "native")
+        return lambda x, repeats: ops.apply(operator, x, Contrast(True, gamma, beta), repeats)
+
+    def test_number_of_threads_does_not_change_a_bit(self, draw):
+        x = torch.randn(5, 3, 40, 36)
+        threads = torch.get_num_threads()
+        results = []
+        try:
+            for number in (1, 2, 3, 7):
+                torch.set_num_threads(number)
+                results.append(draw(x, 3))
+        finally:
+            torch.set_num_threads(threads)
+        assert all(torch.equal(results[0], other) for other in results)
+
+    def test_repetitions_in_one_call_equal_single_calls(self, draw):
+        x = torch.randn(5, 3, 40, 36)
+        assert torch.equal(draw(x, 3), draw(draw(draw(x, 1), 1), 1))
+
+    def test_works_from_several_threads_at_once(self, draw):
+        images = [torch.randn(4, 3, 40, 36) for _ in range(8)]
+        with ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(lambda x: draw(x, 3), images))
+        for x, result in zip(images, results, strict=True):
+            assert torch.equal(result, draw(x, 3))
+
+    def test_works_in_a_forked_child_of_a_process_that_used_it(self, draw):
+        x = torch.randn(4, 3, 40, 36)
+        expected = draw(x, 3)
+        context = torch.multiprocessing.get_context("fork")
+        answer = context.Queue()
+        child = context.Process(target=lambda: answer.put(bool(torch.equal(draw(x, 3), expected))))
+        child.start()
+        try:
+            assert answer.get(timeout=60) is True
+        finally:
+            child.join(timeout=10)
+            child.kill()
+
+    def test_broken_offsets_do_no_harm(self):
+        offsets = torch.full((18, 9, 9), float("nan"))
+        offsets[::2] = float("inf")
+        x, weight = torch.randn(2, 3, 9, 9), torch.randn(3, 3, 3, 3)
+        assert functional.deform_conv(x, weight, offsets, engine="native").shape == x.shape
+
+    def test_fake_tensors_pass_through(self):
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode():
+            x, weight = torch.empty(2, 3, 9, 9), torch.empty(3, 3, 3, 3)
+            result = functional.deform_conv(x, weight, torch.empty(18, 9, 9), engine="native")
+        assert result.shape == (2, 3, 9, 9)
+
+    def test_custom_operator_is_registered_soundly(self):
+        arguments = (torch.randn(2, 3, 9, 9), torch.randn(3, 3, 3, 3), torch.randn(18, 9, 9))
+        affine = (torch.randn(3), torch.randn(3))
+        torch.library.opcheck(
+            torch.ops.prorandconv.native_block.default,
+            (*arguments, *affine, True, True, 1e-5, 2, "zeros"),
+        )
+
+    @pytest.mark.parametrize(
+        ("weight", "fact"),
+        [
+            (torch.zeros(3, 3, 3, 3, dtype=torch.float64), "float64"),
+            (torch.zeros(5, 3, 3, 3), "keeps the channels"),
+        ],
+    )
+    def test_refuses_what_it_cannot_do(self, weight, fact):
+        x = torch.zeros(1, 3, 8, 8, dtype=weight.dtype)
+        offsets = torch.zeros(18, 8, 8, dtype=weight.dtype)
+        with pytest.raises(ProRandConvError, match=f"^engine: got 'native', expected .*{fact}"):
+            functional.deform_conv(x, weight, offsets, engine="native")
+
+
+def test_native_engine_is_there_where_there_is_a_compiler():
+    if shutil.which("c++") is None:
+        pytest.skip("no compiler on this machine")
+    assert ops.engines()["native"].startswith("available")
+
+
+def test_auto_takes_native_for_single_precision_and_eager_otherwise():
+    single, double = torch.zeros(3, 3, 3, 3), torch.zeros(3, 3, 3, 3, dtype=torch.float64)
+    has_native = ops.engines()["native"].startswith("available")
+    chosen = ops.prepare(Block(single, None, (8, 8), "zeros"))
+    assert type(chosen) is (NativeOperator if has_native else EagerOperator)
+    assert type(ops.prepare(Block(double, None, (8, 8), "zeros"))) is EagerOperator
+
+
+def test_without_the_kernel_the_eager_engine_serves_and_the_reason_is_told(monkeypatch):
+    monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
+    assert ops.engines()["native"] == "the native kernel was not compiled"
+    block = Block(torch.zeros(3, 3, 3, 3), None, (8, 8), "zeros")
+    assert type(ops.prepare(block)) is EagerOperator
+    with pytest.raises(ProRandConvError, match=r"^engine: got 'native', expected .*not compiled"):
+        ops.prepare(block, "native")

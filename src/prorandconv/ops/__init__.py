@@ -1,23 +1,30 @@
 """Engines that apply one draw of a random convolution block to a whole mini-batch.
 
 ``prepare`` turns the draw into an operator once; ``apply`` uses it for any number of images and
-repetitions. All engines compute the same thing; they differ in speed and in where they run.
+repetitions. All engines compute the same thing; they differ in speed and in where they run:
+
+- ``"reference"``: the paper's formulas, written to be read; differentiable.
+- ``"eager"``: stock PyTorch operators, on any device.
+- ``"native"``: a fused kernel for float32 on the CPU, compiled when the package is installed.
+- ``"auto"``: native where it can serve, eager elsewhere.
 """
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import torch
 from torch import Tensor
 
 from ..errors import ProRandConvError
+from . import native
 from .block import Block, Contrast
 from .eager import EagerOperator
+from .native import NativeOperator
 from .reference import ReferenceOperator
 
-Engine = Literal["auto", "eager", "reference"]
-ENGINES: tuple[Engine, ...] = ("auto", "eager", "reference")
+Engine = Literal["auto", "native", "eager", "reference"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 
 class Operator(Protocol):
@@ -30,11 +37,29 @@ class Operator(Protocol):
         ...
 
 
+def engines() -> dict[str, str]:
+    """Which engines can be used here, and if not, why.
+
+    Example:
+        >>> engines()["eager"]
+        'available'
+    """
+    return {
+        "native": native.UNAVAILABLE or f"available ({native.INSTRUCTION_SET})",
+        "eager": "available",
+        "reference": "available",
+    }
+
+
 def prepare(block: Block, engine: Engine = "auto") -> Operator:
     """Turn a draw into an operator of the engine asked for."""
     if engine not in ENGINES:
         raise ProRandConvError.about("engine", engine, f"one of {ENGINES}")
-    return ReferenceOperator(block) if engine == "reference" else EagerOperator(block)
+    if engine == "reference":
+        return ReferenceOperator(block)
+    if engine == "native" or (engine == "auto" and native.refuses(block.weight) is None):
+        return NativeOperator(block)
+    return EagerOperator(block)
 
 
 def apply(operator: Operator, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:

@@ -18,7 +18,7 @@ def wrap(position: Tensor, length: int, padding: str) -> Tensor:
         return position.clamp(0, length - 1)
     if padding == "reflect":
         period = max(2 * (length - 1), 1)
-        position = position.remainder(period)
+        position = position.abs().remainder(period)
         return torch.minimum(position, period - position) if length > 1 else position.clamp(0, 0)
     return position
 

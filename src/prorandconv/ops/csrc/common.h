@@ -1,0 +1,91 @@
+// What the C interface (native.cpp) and the code compiled per instruction set (kernel.h) share.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace prorandconv {
+
+constexpr int BLOCK = 16;  // neighbouring output pixels of a row whose operator is built together
+constexpr int PART = 4;    // pixels of a block that share one list of source pixels
+constexpr int PARTS = BLOCK / PART;
+constexpr int MAX_BOX = 5;     // widest range of a tap's displacements that a block merges
+constexpr int MAX_REACH = 16;  // farthest source pixel for which rows go through a ring
+constexpr float FAR_AWAY = 1 << 28;  // offsets are clamped to this, which is outside every image
+constexpr int MAX_SIZE = 1 << 20;
+
+enum Padding { ZEROS, REFLECT, REPLICATE };
+
+// One call of the C interface.
+struct Call {
+    const float *x;
+    float *out;
+    int64_t images;
+    int channels, height, width;
+    const float *offsets, *weight;
+    int kernel_size;
+    const float *gamma, *beta;
+    float eps;
+    bool standardise, tanh;
+    int64_t repeats;
+    int padding;
+    int threads;
+};
+
+// The same index for a position outside the image, or -1 where the padding is zero.
+inline int pad_index(int i, int size, int padding) {
+    if (i >= 0 && i < size) return i;
+    if (padding == ZEROS) return -1;
+    if (padding == REPLICATE || size == 1) return i < 0 ? 0 : size - 1;
+    const int period = 2 * (size - 1);
+    i %= period;
+    if (i < 0) i += period;
+    return i < size ? i : period - i;
+}
+
+// Lets the threads of a team wait for each other. Spins because the wait is short, yields because
+// the machine may have fewer free cores than threads.
+class Barrier {
+  public:
+    void wait(int members) {
+        if (members == 1) return;
+        const int round = round_.load(std::memory_order_relaxed);
+        if (arrived_.fetch_add(1, std::memory_order_acq_rel) == members - 1) {
+            arrived_.store(0, std::memory_order_relaxed);
+            round_.store(round + 1, std::memory_order_release);
+        } else {
+            for (int spins = 0; round_.load(std::memory_order_acquire) == round; spins++) relax(spins);
+        }
+    }
+
+  private:
+    static void relax(int spins);
+    alignas(64) std::atomic<int> arrived_{0};
+    std::atomic<int> round_{0};
+};
+
+// Hands out aligned pieces of one allocation. Laying out with memory = nullptr only measures.
+struct Carver {
+    char *memory = nullptr;
+    size_t used = 0;
+    template <typename T>
+    T *take(size_t count) {
+        T *piece = memory ? reinterpret_cast<T *>(memory + used) : nullptr;
+        used += (count * sizeof(T) + 63) / 64 * 64;
+        return piece;
+    }
+};
+
+// A workspace of at least this many bytes, or nullptr. The last one returned is kept for the next
+// call: mapping fresh pages at each call costs as much as a repetition.
+enum Workspace { PLAN, IMAGES };
+char *acquire_workspace(size_t bytes, Workspace use);
+void release_workspace(char *workspace, Workspace use);
+
+// Runs task(argument, thread, threads) on up to `threads` threads at once.
+using Task = void (*)(void *argument, int thread, int threads);
+void run_parallel(int threads, Task task, void *argument);
+
+enum Status { OK = 0, OUT_OF_MEMORY = 1, UNSUPPORTED = 2 };
+
+}  // namespace prorandconv

@@ -1,0 +1,219 @@
+// The C interface of the fused Pro-RandConv kernel, the choice of the instruction set, threads and
+// the workspace. The mathematics is in kernel.h, which is compiled once per instruction set.
+#include <dlfcn.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "common.h"
+
+#if defined(__clang__)
+#define PRC_BEGIN_TARGET(features) \
+    PRC_PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function))
+#define PRC_END_TARGET PRC_PRAGMA(clang attribute pop)
+#else
+#define PRC_BEGIN_TARGET(features) PRC_PRAGMA(GCC push_options) PRC_PRAGMA(GCC target(features))
+#define PRC_END_TARGET PRC_PRAGMA(GCC pop_options)
+#endif
+#define PRC_PRAGMA(text) _Pragma(#text)
+
+#define PRC_LANES 4
+#define PRC_NAMESPACE generic
+#include "kernel.h"
+#undef PRC_LANES
+#undef PRC_NAMESPACE
+
+#if defined(__x86_64__)
+PRC_BEGIN_TARGET("avx2,fma")
+#define PRC_LANES 8
+#define PRC_NAMESPACE avx2
+#include "kernel.h"
+#undef PRC_LANES
+#undef PRC_NAMESPACE
+PRC_END_TARGET
+PRC_BEGIN_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
+#define PRC_LANES 16
+#define PRC_NAMESPACE avx512
+#include "kernel.h"
+#undef PRC_LANES
+#undef PRC_NAMESPACE
+PRC_END_TARGET
+#endif
+
+namespace prorandconv {
+
+void Barrier::relax(int spins) {
+    if (spins > 2000) {
+        sched_yield();
+    } else {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+}
+
+namespace {
+
+constexpr size_t HUGE_PAGE = size_t(2) << 20;
+constexpr size_t MAX_KEPT = size_t(64) << 20;
+
+struct alignas(64) WorkspaceHeader {
+    size_t bytes;
+};
+
+// One slot and an atomic exchange instead of a lock: a lock held by another thread at the moment
+// of a fork would stay locked in the child for ever.
+std::atomic<WorkspaceHeader *> kept_workspace[2];
+
+std::atomic<bool> forked{false};
+
+using GompParallel = void (*)(void (*)(void *), void *, unsigned, unsigned);
+using OmpGetInt = int (*)();
+
+// OpenMP's runtime as torch has loaded it. Our own second pool of threads would compete for the
+// cores with torch's workers, which go on spinning for milliseconds after torch's last operation.
+struct OpenMP {
+    GompParallel parallel;
+    OmpGetInt thread, threads;
+    OpenMP() {
+        parallel = reinterpret_cast<GompParallel>(dlsym(RTLD_DEFAULT, "GOMP_parallel"));
+        thread = reinterpret_cast<OmpGetInt>(dlsym(RTLD_DEFAULT, "omp_get_thread_num"));
+        threads = reinterpret_cast<OmpGetInt>(dlsym(RTLD_DEFAULT, "omp_get_num_threads"));
+        // OpenMP's workers do not survive a fork and waiting for them would never end.
+        pthread_atfork(nullptr, nullptr, [] { forked = true; });
+    }
+    bool usable() const { return parallel && thread && threads && !forked; }
+};
+
+struct Region {
+    Task task;
+    void *argument;
+    const OpenMP *openmp;
+};
+
+void run_region(void *data) {
+    const Region &region = *static_cast<Region *>(data);
+    region.task(region.argument, region.openmp->thread(), region.openmp->threads());
+}
+
+}  // namespace
+
+char *acquire_workspace(size_t bytes, Workspace use) {
+    WorkspaceHeader *header = kept_workspace[use].exchange(nullptr);
+    if (!header || header->bytes < bytes) {
+        std::free(header);
+        void *memory = nullptr;
+        const size_t alignment = bytes < HUGE_PAGE ? 4096 : HUGE_PAGE;
+        const size_t total = (bytes + sizeof(WorkspaceHeader) + alignment - 1) / alignment * alignment;
+        if (posix_memalign(&memory, alignment, total)) return nullptr;
+#if defined(__linux__)
+        if (alignment == HUGE_PAGE) madvise(memory, total, MADV_HUGEPAGE);
+#endif
+        header = static_cast<WorkspaceHeader *>(memory);
+        header->bytes = total - sizeof(WorkspaceHeader);
+    }
+    return reinterpret_cast<char *>(header + 1);
+}
+
+void release_workspace(char *workspace, Workspace use) {
+    WorkspaceHeader *header = reinterpret_cast<WorkspaceHeader *>(workspace) - 1;
+    if (header->bytes <= MAX_KEPT) header = kept_workspace[use].exchange(header);
+    std::free(header);
+}
+
+void run_parallel(int threads, Task task, void *argument) {
+    static const OpenMP openmp;
+    if (threads == 1) {
+        task(argument, 0, 1);
+    } else if (openmp.usable()) {
+        Region region{task, argument, &openmp};
+        openmp.parallel(run_region, &region, unsigned(threads), 0);
+    } else {
+        std::thread *helpers = new (std::nothrow) std::thread[size_t(threads)];
+        std::atomic<int> started{0};
+        int count = 1;
+        // The number of threads must be known before the first one works, so they wait for it.
+        auto work = [&](int thread) {
+            while (!started) sched_yield();
+            task(argument, thread, started);
+        };
+        try {
+            while (helpers && count < threads) helpers[count] = std::thread(work, count), count++;
+        } catch (const std::system_error &) {
+        }
+        started = count;
+        work(0);
+        for (int i = 1; i < count; i++) helpers[i].join();
+        delete[] helpers;
+    }
+}
+
+namespace {
+
+struct Engine {
+    const char *name;
+    int (*apply)(const Call &);
+};
+
+Engine choose_engine() {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    const char *wanted = std::getenv("PRORANDCONV_ISA");
+    const bool any = !wanted;
+    if ((any || !std::strcmp(wanted, "avx512")) && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq"))
+        return {"avx512", avx512::apply};
+    if ((any || !std::strcmp(wanted, "avx2")) && __builtin_cpu_supports("avx2") &&
+        __builtin_cpu_supports("fma"))
+        return {"avx2", avx2::apply};
+#elif defined(__ARM_NEON)
+    return {"neon", generic::apply};
+#endif
+    return {"generic", generic::apply};
+}
+
+const Engine &engine() {
+    static const Engine chosen = choose_engine();
+    return chosen;
+}
+
+}  // namespace
+}  // namespace prorandconv
+
+extern "C" {
+
+const char *prc_isa(void) { return prorandconv::engine().name; }
+
+// images <- tanh(gamma * standardise(deform_conv2d(images)) + beta), `repeats` times.
+// x, out: (n, c, h, w), may be the same memory; offsets: (2 k k, h, w) or NULL for none;
+// weight: (c, c, k, k); gamma, beta: (c) or NULL; padding: 0 zeros, 1 reflect, 2 replicate.
+// Returns 0, or 1: out of memory, 2: sizes or options that are not supported.
+int prc_apply(const float *x, float *out, int64_t n, int64_t c, int64_t h, int64_t w,
+              const float *offsets, const float *weight, int64_t k, const float *gamma,
+              const float *beta, float eps, int standardise, int tanh, int64_t repeats,
+              int padding, int threads) {
+    using namespace prorandconv;
+    if (n < 0 || c < 1 || h < 1 || w < 1 || h > MAX_SIZE || w > MAX_SIZE || c > 1024 || k < 1 ||
+        k % 2 == 0 || k > 1023 || repeats < 0 || padding < ZEROS || padding > REPLICATE)
+        return UNSUPPORTED;
+    if (n == 0 || repeats == 0) {
+        if (x != out) std::memcpy(out, x, size_t(n * c * h * w) * sizeof(float));
+        return OK;
+    }
+    const Call call{x,     out,  n,   int(c),           int(h),    int(w),  offsets, weight, int(k),
+                    gamma, beta, eps, standardise != 0, tanh != 0, repeats, padding, threads < 1 ? 1 : threads};
+    return engine().apply(call);
+}
+}

@@ -1,0 +1,151 @@
+"""The fused CPU kernel: everything of one draw in one pass over memory per repetition.
+
+The kernel is plain C++ (``csrc/``) without torch's headers, compiled when the package is installed
+if there is a compiler, and called through a C interface on raw pointers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..errors import ProRandConvError
+from .block import Block, Contrast
+
+_PADDINGS = {"zeros": 0, "reflect": 1, "replicate": 2}
+
+
+def _share_openmp() -> None:
+    """Make the OpenMP runtime that torch has loaded visible to the kernel.
+
+    A second runtime would mean a second pool of threads, and its workers would fight for the cores
+    with torch's, which go on spinning after each operation.
+    """
+    if sys.platform != "linux" or hasattr(ctypes.CDLL(None), "GOMP_parallel"):
+        return
+    here = Path(torch.__file__).parent
+    bundled = [*here.glob("lib/libgomp*.so*"), *here.parent.glob("torch.libs/libgomp*.so*")]
+    for path in (*bundled, "libgomp.so.1"):
+        try:
+            ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+        except OSError:
+            continue
+        return
+
+
+def _load() -> ctypes.CDLL | str:
+    """The compiled kernel, or why it is not there."""
+    found = importlib.util.find_spec(f"{__package__}._native")
+    if found is None or found.origin is None:
+        return "the native kernel was not compiled; reinstall prorandconv where there is a compiler"
+    _share_openmp()
+    try:
+        library = ctypes.CDLL(found.origin)
+    except OSError as problem:
+        return f"the native kernel could not be loaded: {problem}"
+    pointer, integer, size = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
+    library.prc_isa.restype = ctypes.c_char_p
+    library.prc_apply.restype = integer
+    library.prc_apply.argtypes = [
+        *(pointer, pointer, size, size, size, size),
+        *(pointer, pointer, size, pointer, pointer),
+        *(ctypes.c_float, integer, integer, size, integer, integer),
+    ]
+    return library
+
+
+_LIBRARY = _load()
+UNAVAILABLE: str | None = _LIBRARY if isinstance(_LIBRARY, str) else None
+"""Why the kernel is not there, or None if it is."""
+INSTRUCTION_SET: str | None = None if isinstance(_LIBRARY, str) else _LIBRARY.prc_isa().decode()
+"""The vector instructions in use, or None if the kernel is not there."""
+
+
+class NativeOperator:
+    """One draw for the native kernel, which prepares it block by block as it goes."""
+
+    def __init__(self, block: Block) -> None:
+        if refusal := refuses(block.weight):
+            raise ProRandConvError.about("engine", "native", refusal)
+        self.block = block
+
+    def apply(self, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
+        """Convolve, standardise, scale and squash ``repeats`` times."""
+        block = self.block
+        result: Tensor = _apply(
+            images.contiguous(),
+            block.weight,
+            block.offsets,
+            contrast.gamma,
+            contrast.beta,
+            contrast.standardise,
+            contrast.tanh,
+            contrast.eps,
+            repeats,
+            block.padding,
+        )
+        return result
+
+    def __repr__(self) -> str:
+        return f"NativeOperator({INSTRUCTION_SET}, size={self.block.size})"
+
+
+def refuses(weight: Tensor) -> str | None:
+    """Why the kernel cannot serve a draw, in the form of what would be right; None if it can."""
+    if UNAVAILABLE is not None:
+        return f"'eager' or 'auto': {UNAVAILABLE}"
+    if weight.device.type != "cpu" or weight.dtype != torch.float32:
+        return f"'eager' or 'auto' for {weight.dtype} on {weight.device}: native is float32 on CPUs"
+    if weight.shape[0] != weight.shape[1]:
+        return f"'eager' or 'auto' for kernels {tuple(weight.shape)}: native keeps the channels"
+    return None
+
+
+@torch.library.custom_op("prorandconv::native_block", mutates_args=())
+def _apply(
+    images: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    standardise: bool,
+    tanh: bool,
+    eps: float,
+    repeats: int,
+    padding: str,
+) -> Tensor:
+    assert isinstance(_LIBRARY, ctypes.CDLL)
+    result = torch.empty_like(images)
+    inputs = [t if t is None else t.contiguous() for t in (offsets, weight, gamma, beta)]
+    pointers = [t if t is None else t.data_ptr() for t in inputs]
+    status = _LIBRARY.prc_apply(
+        images.data_ptr(),
+        result.data_ptr(),
+        *images.shape,
+        *pointers[:2],
+        weight.shape[-1],
+        *pointers[2:],
+        eps,
+        standardise,
+        tanh,
+        repeats,
+        _PADDINGS[padding],
+        torch.get_num_threads(),
+    )
+    if status == 1:
+        raise MemoryError(f"the native engine found no memory for images {tuple(images.shape)}")
+    if status:
+        raise ProRandConvError.about(
+            "engine", "native", f"'eager' for images {tuple(images.shape)}: too large for native"
+        )
+    return result
+
+
+@_apply.register_fake
+def _(images: Tensor, *_: object) -> Tensor:
+    return torch.empty_like(images)
