@@ -225,6 +225,24 @@ class RunConfig:
         return runs / self.benchmark / method / "+".join(self.source) / self.hash
 
 
+@dataclass(frozen=True)
+class Execution:
+    """How a run is executed: nothing here changes its result."""
+
+    runs: Path = Path("runs")
+    """folder of all runs"""
+    accelerator: str = "auto"
+    """auto, cpu, cuda or mps"""
+    checkpoint_minutes: float = 10.0
+    """save within an epoch each so many minutes"""
+    tensorboard: bool = False
+    """write the metrics for TensorBoard too"""
+    wait: bool = False
+    """wait while another process is at work on this run, instead of refusing"""
+    quiet: bool = False
+    """show nothing while running"""
+
+
 def _method_of(method: str, options: Mapping[str, Any], origin: str = "options") -> Method:
     cls = method_class(method)
     hints = get_type_hints(cls)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from .data import Benchmark, Images
 from .data.subset import Subset
@@ -112,9 +112,3 @@ class Targets:
         """Mean accuracy over the paper's targets that are there; None if there is none."""
         own = [accuracies[name] for name in self.averaged]
         return sum(own) / len(own) if own else None
-
-
-def softmax(network: nn.Module, images: Tensor) -> Tensor:
-    """Probabilities of the classes for normalised images ``(N, 3, S, S)``."""
-    with torch.inference_mode():
-        return network.eval()(images).softmax(1)  # type: ignore[no-any-return]

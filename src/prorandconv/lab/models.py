@@ -94,7 +94,7 @@ def _maker(name: str) -> Callable[[int, int], nn.Module]:
         )
     extra: dict[str, Any] = {"aux_logits": False, "init_weights": True}
     options = extra if name in TWO_HEADED else {}
-    return lambda classes, _: torchvision.models.get_model(  # type: ignore[no-any-return]
+    return lambda classes, _: torchvision.models.get_model(
         name, weights=None, num_classes=classes, **options
     )
 
@@ -188,7 +188,11 @@ def load_weights(network: nn.Module, stored: Mapping[str, Tensor], *, origin: st
 
 def classifier(network: nn.Module) -> str:
     """Name of the last layer with weights, which turns features into classes."""
-    layers = [n for n, m in network.named_modules() if isinstance(m, nn.Linear | nn.Conv2d)]
+    layers: list[str] = [
+        name
+        for name, module in network.named_modules()
+        if isinstance(module, nn.Linear | nn.Conv2d)
+    ]
     if not layers:
         raise ProRandConvError.about("network", type(network).__name__, "a network with layers")
     return layers[-1]

@@ -8,58 +8,37 @@ killed goes on as if it had not been.
 
 from __future__ import annotations
 
+import hashlib
 import math
-import multiprocessing
 import os
-import platform
 import signal
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed
-import torch.multiprocessing
 from lightning_fabric import Fabric
 from torch import Tensor, nn
+from torch.multiprocessing.spawn import ProcessRaisedException
 
-from .config import RunConfig
+from .config import Execution, RunConfig
 from .data import Images, get_benchmark
 from .data.subset import Subset
 from .evaluation import Evaluation, Targets, evaluate
 from .models import build, macs
+from .process import deterministic, environment, pass_on, signals
+from .result import Position, Result
 from .run_directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory, RunError
 from .run_display import RunDisplay
 
-Result = dict[str, Any]
 
-
-class Interrupted(RunError):
+class StoppedError(RunError):
     """A run that was asked to stop: it is saved, and the same command goes on."""
-
-
-@dataclass(frozen=True)
-class Execution:
-    """How a run is executed: nothing here changes its result."""
-
-    runs: Path = Path("runs")
-    """folder of all runs"""
-    accelerator: str = "auto"
-    """auto, cpu, cuda or mps"""
-    checkpoint_minutes: float = 10.0
-    """save within an epoch each so many minutes"""
-    tensorboard: bool = False
-    """write the metrics for TensorBoard too"""
-    wait: bool = False
-    """wait while another process is at work on this run, instead of refusing"""
-    quiet: bool = False
-    """show nothing while running"""
 
 
 def train(config: RunConfig, execution: Execution | None = None) -> Result:
@@ -70,7 +49,7 @@ def train(config: RunConfig, execution: Execution | None = None) -> Result:
         execution: where and how.
 
     Raises:
-        Interrupted: SIGTERM or Ctrl-C came; the run is saved.
+        StoppedError: SIGTERM or Ctrl-C came; the run is saved.
         RunError: the run cannot go on; its last good checkpoint is kept.
     """
     execution = execution or Execution()
@@ -93,16 +72,17 @@ def train(config: RunConfig, execution: Execution | None = None) -> Result:
         precision=config.precision,
     )
     plain = (config.to_mapping(), {**asdict(execution), "runs": str(execution.runs)})
+    launch: Callable[..., Any] = fabric.launch
     if not spawned:
-        return fabric.launch(_run, *plain)  # type: ignore[no-any-return]
-    with _signals(_pass_on):
+        return cast(Result, launch(_run, *plain))
+    with signals(pass_on):
         try:
-            outcome = fabric.launch(_run, *plain)
-        except torch.multiprocessing.ProcessRaisedException as error:
+            outcome: Result = launch(_run, *plain)
+        except ProcessRaisedException as error:
             raise RunError(str(error).strip().splitlines()[-1]) from error
     if "interrupted" in outcome:
-        raise Interrupted(outcome["interrupted"])
-    return outcome  # type: ignore[no-any-return]
+        raise StoppedError(outcome["interrupted"])
+    return outcome
 
 
 def _run(fabric: Fabric, config_mapping: dict[str, Any], execution_mapping: Any) -> Result:
@@ -115,35 +95,15 @@ def _run(fabric: Fabric, config_mapping: dict[str, Any], execution_mapping: Any)
             held.enter_context(directory.locked(wait=execution.wait))
             if (done := directory.result()) is not None and config.processes == 1:
                 return done
-        held.enter_context(_deterministic(config.deterministic))
+        held.enter_context(deterministic(config.deterministic))
         run = Run(fabric, config, execution, directory)
-        held.enter_context(_signals(run.ask_to_stop))
+        held.enter_context(signals(run.ask_to_stop))
         try:
             return run.to_the_end()
-        except Interrupted as stopped:
+        except StoppedError as stopped:
             if config.processes == 1 or "TORCHELASTIC_RUN_ID" in os.environ:
                 raise
             return {"interrupted": str(stopped)}
-
-
-@dataclass
-class Position:
-    """How far a run is, and what it has found so far; plain values, stored in ``state.pt``."""
-
-    epoch: int = 0
-    """epochs that are done, evaluation included"""
-    step: int = 0
-    """steps done of the epoch under way"""
-    loss_sum: float = 0.0
-    images_seen: int = 0
-    history: list[dict[str, Any]] = field(default_factory=list)
-    """the lines of metrics.jsonl"""
-    best: dict[str, Any] = field(default_factory=dict)
-    """epoch and validation of the selected weights"""
-    last: dict[str, Any] = field(default_factory=dict)
-    """targets measured last, in full"""
-    oracle: dict[str, Any] = field(default_factory=dict)
-    """targets measured best on average, in full"""
 
 
 class Run:
@@ -199,7 +159,7 @@ class Run:
         """Resume if there is something to resume, train, measure, write the result."""
         told = self.load()
         self._write(CONFIG, self.config.to_mapping())
-        self._write(ENVIRONMENT, environment(self.fabric))
+        self._write(ENVIRONMENT, environment(self.fabric.device, self.fabric.world_size))
         if self.fabric.is_global_zero:
             self.directory.write_lines(METRICS, self.at.history)
         title = f"{self.config.benchmark} {self.config.method} {'+'.join(self.config.source)}"
@@ -258,7 +218,8 @@ class Run:
         if self.fabric.world_size == 1:
             return own, images, self.stop_asked, save
         mine = torch.tensor([own * images, images, self.stop_asked, save], dtype=torch.float64)
-        total = self.fabric.all_reduce(mine.to(self.fabric.device), reduce_op="sum").tolist()
+        summed = self.fabric.all_reduce(mine.to(self.fabric.device), reduce_op="sum")
+        total = cast(Tensor, summed).tolist()
         return total[0] / total[1], int(total[1]), total[2] > 0, total[3] > 0
 
     def finish_epoch(self) -> None:
@@ -275,16 +236,8 @@ class Run:
         if self._rank_0_says(self._evaluate_or_stop, epoch, line, measured):
             self._stop()
         self._refuse_infinite_weights()
-        if measured:
-            full = {name: found.to_mapping() for name, found in measured.items()}
-            at.last = {"epoch": epoch, "targets": full}
-            average = self.targets.average(line["targets"])
-            if average is not None and average > at.oracle.get("average", -1.0):
-                at.oracle = {"epoch": epoch, "average": average, "targets": full}
-        if self.fabric.is_global_zero and line["val_accuracy"] > at.best.get("val_accuracy", -1.0):
-            at.best = {"epoch": epoch, "val_accuracy": line["val_accuracy"]}
+        if self.fabric.is_global_zero and at.end_epoch(line, measured):
             self.best_weights = _copied(self.net.state_dict())
-        at.history.append(line)
         at.epoch, at.step, at.loss_sum, at.images_seen = epoch, 0, 0.0, 0
         self.epoch_order = self.order.get_state()
         self.save()
@@ -306,7 +259,7 @@ class Run:
                     measured[name] = self.evaluate(self.targets[name])
                 line["targets"] = {name: found.accuracy for name, found in measured.items()}
                 line["average"] = self.targets.average(line["targets"])
-        except Interrupted:
+        except StoppedError:
             return True
         return False
 
@@ -315,7 +268,7 @@ class Run:
 
         def give_up() -> None:
             if self.stop_asked:
-                raise Interrupted("asked to stop")
+                raise StoppedError("asked to stop")
 
         with self.fabric.autocast():
             return evaluate(self.net, images, device=self.fabric.device, between=give_up)
@@ -341,20 +294,17 @@ class Run:
             try:
                 names = self.targets.names
                 found = {name: self.evaluate(self.targets[name]) for name in names}
-            except Interrupted:
+            except StoppedError:
                 self.net.load_state_dict(last_weights)
                 return True
             selected = {name: one.to_mapping() for name, one in found.items()}
-        last_line = at.history[-1]
         result.update(
             config=config.to_mapping(),
             hash=config.hash,
             classes=list(self.benchmark.classes),
             averaged=list(self.targets.averaged),
             absent=list(self.targets.absent),
-            best_validation=self._figures(at.best["epoch"], at.best["val_accuracy"], selected),
-            last=self._figures(config.epochs, last_line["val_accuracy"], at.last["targets"]),
-            oracle=self._oracle(),
+            **at.figures(self.targets.averaged, selected),
             images={"train": len(self.training), "val": len(self.validation)},
             data={"train": self.training.fingerprint, "val": self.validation.fingerprint}
             | {name: self.targets[name].fingerprint for name in self.targets.names},
@@ -365,23 +315,6 @@ class Run:
         self.directory.write_json(RESULT, result)
         return False
 
-    def _figures(self, epoch: int, val: float, targets: Mapping[str, Any]) -> dict[str, Any]:
-        accuracies = {name: found["accuracy"] for name, found in targets.items()}
-        return {
-            "epoch": epoch,
-            "val_accuracy": val,
-            "average": self.targets.average(accuracies),
-            "targets": dict(targets),
-        }
-
-    def _oracle(self) -> dict[str, Any]:
-        """Best average over the targets: it looks at what it should not know, hence the mark."""
-        if not self.at.oracle:
-            return {}
-        epoch = self.at.oracle["epoch"]
-        val = self.at.history[epoch - 1]["val_accuracy"]
-        return {"oracle": True} | self._figures(epoch, val, self.at.oracle["targets"])
-
     def ask_to_stop(self, number: int, frame: FrameType | None) -> None:
         """SIGTERM or Ctrl-C: finish the step, then save. A second Ctrl-C does not wait."""
         if self.stop_asked and number == signal.SIGINT:
@@ -390,7 +323,7 @@ class Run:
 
     def _stop(self) -> None:
         self.save()
-        raise Interrupted(
+        raise StoppedError(
             f"stopped and saved in epoch {self.at.epoch + 1}, after step {self.at.step} of "
             f"{self.steps}; the same command goes on from there ({self.directory.path})"
         )
@@ -415,7 +348,7 @@ class Run:
             self.directory.path,
             f"the loss is {step['loss']} in epoch {step['epoch']}, step {step['step']}",
             f"the last good checkpoint is kept, and {path.name} holds the step for "
-            "prorandconv.lab.training.replay; a smaller learning rate often helps",
+            "prorandconv.lab.replaying.replay; a smaller learning rate often helps",
         )
 
     def _refuse_infinite_weights(self) -> None:
@@ -502,91 +435,11 @@ def _optimiser(config: RunConfig, network: nn.Module) -> torch.optim.Optimizer:
     return kind(network.parameters(), **shared)
 
 
-def replay(run: Path, file: str = "nan-rank0.pt") -> Tensor:
-    """Compute the loss of a step that a failed run has kept, with its graph for a closer look.
-
-    Args:
-        run: the run's directory.
-        file: the step's file in it.
-    """
-    config = RunConfig.read(run / CONFIG)
-    step = torch.load(run / file, weights_only=True)
-    benchmark = get_benchmark(config.benchmark, config.data_root)
-    shape = {"classes": len(benchmark.classes), "image_size": benchmark.image_size}
-    network = build(config.network, **shape)
-    network.load_state_dict(step["weights"])
-    generator = torch.Generator()
-    generator.set_state(step["augmentation"])
-    torch.set_rng_state(step["torch"])
-    loss = config.options.loss(benchmark.format)
-    return loss(network.train(), step["images"], step["labels"], generator)
-
-
-def environment(fabric: Fabric) -> dict[str, Any]:
-    """What a result may owe to the machine it was made on."""
-    packages = ("prorandconv", "torch", "torchvision", "numpy", "lightning-fabric")
-    device = fabric.device
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor()
-    return {
-        "command": sys.argv,
-        "python": platform.python_version(),
-        "versions": {package: version(package) for package in packages},
-        "device": str(device),
-        "processor": name or platform.machine(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "processes": fabric.world_size,
-    }
-
-
 def _mixed(seed: int, purpose: str, rank: int) -> int:
     """A seed of its own for each purpose and rank: equal seeds would give equal numbers."""
-    import hashlib
-
     digest = hashlib.sha256(f"{seed} {purpose} {rank}".encode()).digest()
     return int.from_bytes(digest[:4], "little")
 
 
 def _copied(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: value.detach().cpu().clone() for name, value in weights.items()}
-
-
-@contextmanager
-def _deterministic(wanted: bool) -> Iterator[None]:
-    was = torch.are_deterministic_algorithms_enabled()
-    warned = torch.is_deterministic_algorithms_warn_only_enabled()
-    filled = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
-    cudnn = torch.backends.cudnn.deterministic
-    if wanted:
-        # Filling memory before use finds mistakes, not differences, and costs time.
-        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        torch.backends.cudnn.deterministic = True
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(was, warn_only=warned)
-        torch.utils.deterministic.fill_uninitialized_memory = filled  # type: ignore[attr-defined]
-        torch.backends.cudnn.deterministic = cudnn
-
-
-@contextmanager
-def _signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Handle SIGTERM and SIGINT; other threads than the main one cannot."""
-    before = {}
-    try:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            before[number] = signal.signal(number, handler)
-    except ValueError:
-        pass
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
-
-
-def _pass_on(number: int, frame: FrameType | None) -> None:
-    """The parent of the processes: they save, it waits."""
-    for child in multiprocessing.active_children():
-        child.terminate()

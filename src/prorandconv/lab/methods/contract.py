@@ -14,8 +14,9 @@ from ..data import ImageFormat
 Loss = Callable[[nn.Module, Tensor, Tensor, torch.Generator], Tensor]
 """(network, images, labels, generator) -> the loss to be minimised.
 
-Images are normalised, ``(N, 3, S, S)``, labels ``(N,)``. Everything random comes from the generator,
-which lives on the CPU: the same state gives the same loss. The network is called once.
+Images are normalised, ``(N, 3, S, S)``, labels ``(N,)``. Everything random comes from the
+generator, which lives on the CPU: the same state gives the same loss. The
+network is called once.
 """
 
 

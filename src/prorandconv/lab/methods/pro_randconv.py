@@ -37,7 +37,7 @@ class ProRandConvMethod(Method):
     smoothing: Range | None = (EPS, 1.0)
     """range of σ_g, the width of the Gaussian filter on the kernel; None: no filter"""
     offsets: Range | Literal["auto"] | None = "auto"
-    """range of σ_Δ, the deviation of the offsets in pixels; auto: by image size; None: no offsets"""
+    """range of σ_Δ, the deviation of offsets in pixels; auto: by image size; None: no offsets"""
     alpha: float = 10.0
     """exponent of the offsets' power spectrum"""
     contrast: bool | tuple[ContrastPart, ...] = True
