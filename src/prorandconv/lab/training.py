@@ -235,7 +235,6 @@ class Run:
         measured: dict[str, Evaluation] = {}
         if self._rank_0_says(self._evaluate_or_stop, epoch, line, measured):
             self._stop()
-        self._refuse_infinite_weights()
         if self.fabric.is_global_zero and at.end_epoch(line, measured):
             self.best_weights = _copied(self.net.state_dict())
         at.epoch, at.step, at.loss_sum, at.images_seen = epoch, 0, 0.0, 0
@@ -351,17 +350,15 @@ class Run:
             "prorandconv.lab.replaying.replay; a smaller learning rate often helps",
         )
 
-    def _refuse_infinite_weights(self) -> None:
+    def save(self) -> None:
+        """Write the checkpoint: all that is needed to go on as if nothing had happened."""
         wrong = [n for n, p in self.net.named_parameters() if not torch.isfinite(p).all()]
         if wrong:
             raise RunError.at(
                 self.directory.path,
-                f"weights are not finite after epoch {self.at.epoch + 1}: {', '.join(wrong[:3])}",
+                f"weights are not finite in epoch {self.at.epoch + 1}: {', '.join(wrong[:3])}",
                 "the last good checkpoint is kept; a smaller learning rate often helps",
             )
-
-    def save(self) -> None:
-        """Write the checkpoint: all that is needed to go on as if nothing had happened."""
         device = self.fabric.device
         own = [self.augmentation.get_state(), torch.get_rng_state()]
         own += [torch.cuda.get_rng_state(device)] if device.type == "cuda" else []
