@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from prorandconv.lab import cli
-from prorandconv.lab.data import digits, get_benchmark, pacs
+from prorandconv.lab.data import DataError, digits, get_benchmark, pacs
 from prorandconv.lab.data.contact_sheet import contact_sheet
 
 
@@ -167,13 +167,21 @@ class TestFetch:
         assert "https://domaingeneralization.github.io" in out
         assert "_train_kfold.txt" in out
 
-    def test_present_domains_are_not_fetched(self, run, tmp_path, write):
-        for name in ("mnist", "svhn", "usps"):
-            images, labels = write.digits(12)
-            write.npz(tmp_path / "digits" / f"{name}.npz", x_test=images, y_test=labels)
+    def test_a_failure_hides_neither_the_other_files_nor_the_addresses(
+        self, run, tmp_path, monkeypatch
+    ):
+        asked = []
+
+        def fail(download):
+            asked.append(download.path.name)
+            raise DataError.at(download.path, "could not be downloaded", "run it again")
+
+        monkeypatch.setattr("prorandconv.lab.data.fetching.fetch", fail)
         code, out, _ = run("data", "fetch", "digits", "--data-root", tmp_path)
-        assert code == 0
-        assert out.count("is there already") == 8
+        assert code == 1
+        assert len(asked) == 8
+        assert "SynthDigits.zip" in out
+        assert out.count("could not be downloaded") == 8
 
 
 class TestShow:

@@ -111,15 +111,17 @@ class DataFetch:
 
         root = data_root(self.data_root)
         benchmark = get_benchmark(self.name, root)
-        there = benchmark.present()
-        for download in downloads(benchmark, root):
-            if download.domain in there:
-                out.print(f"{download.path.name}: {download.domain} is there already")
-            else:
+        failures = []
+        for download in list(downloads(benchmark, root)):
+            try:
                 fetch(download)
                 out.print(f"{download.path}: fetched and checked")
+            except ProRandConvError as error:
+                failures.append(error)
         out.print(benchmark.sources, highlight=False)
-        return 0
+        for failure in failures:
+            out.print(f"wrong: {failure}", style="red", highlight=False)
+        return 1 if failures else 0
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,10 @@ class TestSound:
         plain.quantize(4).save(tmp_path / "image.png", transparency=0)
         assert near(decode(tmp_path / "image.png").pixels, (255, 255, 255), 0)
 
+    def test_a_transparent_colour_of_an_rgb_image_is_white(self, tmp_path, plain):
+        plain.save(tmp_path / "image.png", transparency=RED)
+        assert near(decode(tmp_path / "image.png").pixels, (255, 255, 255), 0)
+
     def test_16_bit_grey_is_scaled(self, tmp_path):
         values = np.array([[0, 257, 128 * 257, 65535]], np.uint16)
         Image.fromarray(values).save(tmp_path / "image.png")
@@ -119,6 +123,13 @@ class TestBroken:
         Image.fromarray(noise).save(path)
         path.write_bytes(path.read_bytes()[:-700])
         with pytest.raises(DataError, match=rf"image\{suffix}: .*; replace|remove"):
+            decode(path)
+
+    def test_the_reason_is_told_without_the_decoders_own_paths(self, tmp_path, plain):
+        path = tmp_path / "image.jpg"
+        plain.resize((200, 200)).save(path)
+        path.write_bytes(path.read_bytes()[:-1])
+        with pytest.raises(DataError, match=r"cannot be decoded \(Image is incomplete or trunc"):
             decode(path)
 
     @pytest.mark.parametrize("content", [b"", b"hello", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"])

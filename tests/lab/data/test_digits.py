@@ -223,11 +223,13 @@ class TestBadInput:
         with pytest.raises(DataError, match="line 2"):
             read(tmp_path, "mnist_m")
 
-    def test_a_listed_png_that_is_missing_is_named(self, tmp_path, write):
+    def test_all_listed_pngs_that_are_missing_or_broken_are_named(self, tmp_path, write):
         write.png_list(tmp_path / "digits")
         (tmp_path / "digits" / "mnist_m" / "mnist_m_test" / "00000004.png").unlink()
-        with pytest.raises(DataError, match=r"00000004\.png: no such file"):
+        (tmp_path / "digits" / "mnist_m" / "mnist_m_test" / "00000002.png").write_text("hello")
+        with pytest.raises(DataError, match=r"00000004\.png: no such file") as raised:
             read(tmp_path, "mnist_m")
+        assert "00000002.png: not an image" in str(raised.value)
 
     def test_a_pickle_that_runs_code_is_refused_unrun(self, tmp_path, write):
         class Harmful:
@@ -266,6 +268,7 @@ class TestBadInput:
             (lambda b: b.load("svnh", "test"), "domain: got 'svnh'.*did you mean 'svhn'"),
             (lambda b: b.load("svhn", "tests"), "split: got 'tests', expected one of train"),
             (lambda b: b.load([], "test"), "domains: got"),
+            (lambda b: b.load(["mnist", "mnist"], "test"), "domains: got .* each domain once"),
             (lambda b: get_benchmark("digit"), "benchmark: got 'digit'.*did you mean 'digits'"),
         ],
     )

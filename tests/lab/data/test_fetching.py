@@ -59,7 +59,7 @@ def server():
 
 def download(server, path, content=CONTENT, urls=None):
     md5 = hashlib.md5(content).hexdigest()
-    return Download("svhn", urls or (server.url,), md5, path)
+    return Download("svhn", "test", urls or (server.url,), md5, path)
 
 
 def test_a_file_arrives_whole_with_nothing_beside_it(server, tmp_path):
@@ -130,6 +130,17 @@ def test_two_processes_fetching_the_same_file_take_turns(server, tmp_path):
     assert server.ranges == [None]
 
 
+def test_only_parts_that_are_absent_in_every_layout_are_downloaded(tmp_path, write):
+    images, labels = write.digits(12)
+    write.npz(tmp_path / "digits" / "svhn.npz", x_test=images, y_test=labels)
+    write.usps(tmp_path / "digits" / "usps" / "usps.bz2")
+    write.idx(tmp_path / "digits")
+    (tmp_path / "digits" / "MNIST" / "raw" / "t10k-labels-idx1-ubyte").unlink()
+    found = downloads(get_benchmark("digits", tmp_path), tmp_path)
+    wanted = {("mnist", "test"), ("svhn", "train"), ("usps", "test")}
+    assert {(one.domain, one.part) for one in found} == wanted
+
+
 def test_what_torchvision_can_download_goes_where_it_is_looked_for(tmp_path):
     found = list(downloads(get_benchmark("digits", tmp_path), tmp_path))
     assert [d.domain for d in found] == ["mnist"] * 4 + ["usps"] * 2 + ["svhn"] * 2
@@ -138,4 +149,5 @@ def test_what_torchvision_can_download_goes_where_it_is_looked_for(tmp_path):
         d.path.parent.mkdir(parents=True, exist_ok=True)
         d.path.touch()
     assert get_benchmark("digits", tmp_path).present() == ("mnist", "svhn", "usps")
+    assert not list(downloads(get_benchmark("digits", tmp_path), tmp_path))
     assert not list(downloads(get_benchmark("pacs", tmp_path), tmp_path))

@@ -9,9 +9,11 @@ import torch
 from PIL import Image
 
 from prorandconv.lab.data import DataError, Options, get_benchmark, image_folder
+from prorandconv.lab.data.decoding import decode
 from prorandconv.lab.data.folders import spelling
 from prorandconv.lab.data.officehome import CLASSES as OFFICEHOME
 from prorandconv.lab.data.pacs import CLASSES as PACS
+from prorandconv.lab.data.pixels import resize
 from prorandconv.lab.data.splits import stratified_split
 
 PACS_FOLDERS = ("art_painting", "cartoon", "photo", "sketch")
@@ -293,11 +295,22 @@ class TestDecodingOnce:
         assert x.shape == (8, 3, 224, 224)
         assert images.cache.used == 8 * 224 * 224
 
-    def test_grey_and_colour_files_share_a_batch(self, own):
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_grey_and_colour_files_share_a_batch(self, own, workers):
         first = own / "day" / "cat" / "pic_000.jpg"
         Image.open(first).convert("L").save(first)
-        ((x, _),) = benchmark("folder", own).load("day", "test").batches(20)
-        assert x.shape == (20, 3, 224, 224)
+        images = get_benchmark("folder", own, Options(workers=workers)).load("day", "test")
+        (pixels,) = images.stored([torch.arange(20)])
+        assert pixels.shape == (20, 3, 224, 224)
+        assert torch.equal(pixels[0, 0], pixels[0, 2])
+        alone = decode(own / "day" / "dog" / "pic_003.jpg").pixels
+        assert torch.equal(pixels[13], resize(alone[None], 224)[0])
+
+    def test_files_of_an_unusual_kind_are_told_of_when_first_loaded(self, own):
+        path = own / "day" / "cat" / "pic_002.jpg"
+        Image.open(path).convert("CMYK").save(path)
+        with pytest.warns(UserWarning, match=r"day: 1 image\(s\) .*pic_002.jpg: CMYK, converted"):
+            benchmark("folder", own).load("day", "test")
 
     def test_a_file_that_vanishes_meanwhile_is_named(self, own):
         images = benchmark("folder", own).load("day", "test")

@@ -144,6 +144,10 @@ class ArrayDomain(Domain):
         found = (layout.where(self.folder, part) for part in PARTS for layout in self.accepted)
         return next((path for path in found if path), None)
 
+    def parts(self) -> tuple[str, ...]:
+        """The parts that are there, of "train" and "test"."""
+        return tuple(part for part in PARTS if self._layout(part))
+
     def layouts(self) -> tuple[str, ...]:
         """What is looked for."""
         return tuple(f"{self.folder}/{layout.description}" for layout in self.accepted)
@@ -171,11 +175,10 @@ class ArrayDomain(Domain):
         """Read every part that is there."""
         counts: dict[str, tuple[int, ...]] = {}
         problems = []
-        for part in PARTS:
+        for part in self.parts():
             try:
-                if self._layout(part):
-                    labels = self.read(part).labels
-                    counts[part] = tuple(np.bincount(labels, minlength=DIGITS).tolist())
+                labels = self.read(part).labels
+                counts[part] = tuple(np.bincount(labels, minlength=DIGITS).tolist())
             except DataError as error:
                 problems.append(str(error))
         return Findings(counts, tuple(dict.fromkeys(problems)))

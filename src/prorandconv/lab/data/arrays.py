@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..progress import progress
 from .decoding import decode
 from .errors import DataError
 
@@ -163,8 +164,7 @@ def read_npz(path: Path, part: str) -> Arrays:
     return checked(path, images, labels)
 
 
-def read_png_list(folder: Path, listing: Path) -> Arrays:
-    """MNIST-M as published: a folder of PNGs and a list of lines ``00000000.png 7``."""
+def _listed(listing: Path) -> tuple[list[str], NDArray[np.int64]]:
     names, labels = [], []
     for number, line in enumerate(listing.read_text().splitlines(), 1):
         if not line.strip():
@@ -176,15 +176,33 @@ def read_png_list(folder: Path, listing: Path) -> Arrays:
             )
         names.append(fields[0])
         labels.append(int(fields[1]))
-    pictures = []
-    for name in names:
-        pixels = decode(folder / name).pixels
-        pictures.append(pixels.expand(3, *pixels.shape[1:]).permute(1, 2, 0).numpy())
+    return names, np.array(labels, np.int64)
+
+
+def count_png_list(folder: Path, listing: Path) -> NDArray[np.int64]:
+    """Labels of a list of PNGs, without the images."""
+    return _listed(listing)[1]
+
+
+def read_png_list(folder: Path, listing: Path) -> Arrays:
+    """MNIST-M as published: a folder of PNGs and a list of lines ``00000000.png 7``."""
+    names, labels = _listed(listing)
+    pictures, broken = [], []
+    with progress(f"reading {folder.name}", len(names), unit="images") as advance:
+        for name in names:
+            try:
+                pixels = decode(folder / name).pixels
+                pictures.append(pixels.expand(3, *pixels.shape[1:]).permute(1, 2, 0).numpy())
+            except DataError as error:
+                broken.append(str(error))
+            advance(1)
+    if broken:
+        raise DataError("\n".join(broken))
     sizes = {picture.shape for picture in pictures}
     if len(sizes) > 1:
         raise DataError.at(folder, f"images differ in size: {sorted(sizes)}", _DAMAGED)
     images = np.stack(pictures) if pictures else np.zeros((0, 1, 1, 3), np.uint8)
-    return checked(listing, images, np.array(labels, np.int64))
+    return checked(listing, images, labels)
 
 
 class _ArraysOnly(pickle.Unpickler):

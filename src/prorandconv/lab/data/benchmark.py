@@ -85,6 +85,10 @@ class Domain(ABC):
         """Where the domain was found; None if it is absent."""
 
     @abstractmethod
+    def parts(self) -> tuple[str, ...]:
+        """The parts that are there, as published: "train" and "test", or "all"."""
+
+    @abstractmethod
     def layouts(self) -> tuple[str, ...]:
         """What is looked for, one line for each accepted layout."""
 
@@ -181,5 +185,8 @@ class Benchmark:
         names = [domains] if isinstance(domains, str) else list(domains)
         if not names:
             raise ProRandConvError.about("domains", domains, "at least one domain")
+        known = [self.domain(name).name for name in names]
+        if len(set(known)) < len(known):
+            raise ProRandConvError.about("domains", domains, "each domain once")
         loaded = [self.domain(name).load(split) for name in names]
         return loaded[0] if len(loaded) == 1 else type(loaded[0]).joined(loaded)

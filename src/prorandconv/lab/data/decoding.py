@@ -69,8 +69,12 @@ def decode(path: Path | str) -> Decoded:
         raise DataError.at(path, "no such file", "was it moved or renamed meanwhile?") from None
     except UnidentifiedImageError:
         raise DataError.at(path, "not an image", "remove it, or replace it by one") from None
-    except (OSError, RuntimeError, SyntaxError, ValueError, EOFError) as error:
-        reason = str(error).splitlines()[0]
+    except (
+        *(OSError, RuntimeError, SyntaxError, ValueError, EOFError),
+        Image.DecompressionBombError,
+    ) as error:
+        # torchvision's messages begin with places in its own source
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rsplit(", ", 1)[-1]
         raise DataError.at(path, f"cannot be decoded ({reason})", _REMEDY) from error
 
 

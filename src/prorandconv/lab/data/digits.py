@@ -9,6 +9,7 @@ from .array_domain import DIGIT_NAMES, ArrayDomain, FileLayout, Layout, NpzLayou
 from .arrays import (
     Arrays,
     count_idx,
+    count_png_list,
     count_usps,
     read_idx,
     read_mat,
@@ -109,6 +110,7 @@ _LAYOUTS: dict[str, tuple[Layout, ...]] = {
             {p: (f"mnist_m_{p}", f"mnist_m_{p}_labels.txt") for p in ("train", "test")},
             read_png_list,
             folders=("mnist_m", "", "MNIST-M"),
+            label_reader=count_png_list,
         ),
     ),
     "syn": (_mat("synth_", ("", "syn", "SYN", "SynthDigits")),),

@@ -17,7 +17,8 @@ from ..progress import progress
 from .benchmark import Benchmark
 from .errors import DataError
 from .folders import folder_of
-from .storage import replacing
+from .splits import fingerprint
+from .storage import cache_folder, replacing
 
 _CHUNK = 1 << 18
 _TIMEOUT = 30.0
@@ -28,6 +29,7 @@ class Download:
     """A file, where it comes from and what it must hash to."""
 
     domain: str
+    part: str
     urls: tuple[str, ...]
     """mirrors, tried in this order"""
     md5: str
@@ -41,19 +43,27 @@ class Download:
 
 
 def downloads(benchmark: Benchmark, root: Path) -> Iterator[Download]:
-    """What torchvision knows how to download of a benchmark, with its addresses and checksums."""
+    """What is absent of a benchmark and torchvision knows how to download.
+
+    A part that is there in any layout is not asked for.
+    """
     if benchmark.name != "digits":
         return
     from torchvision.datasets import MNIST, SVHN, USPS
 
+    known = []
     folder = folder_of(root, "digits")
     for name, md5 in MNIST.resources:
+        part = "train" if name.startswith("train") else "test"
         urls = tuple(f"{mirror}{name}" for mirror in MNIST.mirrors)
-        yield Download("mnist", urls, md5, folder / "MNIST" / "raw" / name.removesuffix(".gz"))
+        path = folder / "MNIST" / "raw" / name.removesuffix(".gz")
+        known.append(Download("mnist", part, urls, md5, path))
     for domain, source in (("usps", USPS), ("svhn", SVHN)):
         for part in ("test", "train"):
             url, name, md5 = source.split_list[part]
-            yield Download(domain, (url,), md5, folder / name)
+            known.append(Download(domain, part, (url,), md5, folder / name))
+    there = {name: benchmark.domain(name).parts() for name in ("mnist", "usps", "svhn")}
+    yield from (one for one in known if one.part not in there[one.domain])
 
 
 def fetch(download: Download) -> None:
@@ -67,7 +77,9 @@ def fetch(download: Download) -> None:
     """
     download.path.parent.mkdir(parents=True, exist_ok=True)
     part = download.path.with_name(download.path.name + ".part")
-    with FileLock(part.with_suffix(".lock")):
+    lock = cache_folder() / "locks" / fingerprint([str(download.path.absolute())])
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock):
         if download.path.exists():
             return
         _arrive(download, part)
@@ -81,7 +93,6 @@ def fetch(download: Download) -> None:
             part.unlink()
         else:
             part.replace(download.path)
-    part.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def _arrive(download: Download, part: Path) -> None:

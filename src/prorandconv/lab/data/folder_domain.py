@@ -55,6 +55,10 @@ class FolderDomain(Domain):
         folders = sub_folders(self.folder)
         return next((path for path in folders if spelling(path.name) in wanted), None)
 
+    def parts(self) -> tuple[str, ...]:
+        """All of the domain in one part, if it is there."""
+        return ("all",) if self.where() else ()
+
     def layouts(self) -> tuple[str, ...]:
         """What is looked for."""
         names = dict.fromkeys((*self.spellings, self.name))

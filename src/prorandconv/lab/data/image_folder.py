@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ from .splits import Split, fingerprint
 from .storage import cache_folder, replacing
 
 CACHE_BYTES = 2 * 1024**3
-"""Default limit of decoded images in memory: all of PACS at 224 pixels takes 1.2 GB."""
+"""Default limit of decoded images in memory: all of PACS at 224 pixels takes 1.1 GB."""
 
 FEW = 16
 """So many files are decoded faster than worker processes start."""
@@ -88,8 +89,15 @@ def _unused_generator() -> torch.Generator:
     return torch.Generator()
 
 
-def _as_list(items: list[Tensor]) -> list[Tensor]:
-    return items
+def _packed(images: list[Tensor]) -> tuple[Tensor, list[int]]:
+    """Grey and colour images end to end: one tensor, so one shared file, for a batch."""
+    return torch.cat([image.reshape(-1) for image in images]), [len(image) for image in images]
+
+
+def _unpacked(packed: tuple[Tensor, list[int]], size: int) -> list[Tensor]:
+    pixels, channels = packed
+    lengths = [count * size * size for count in channels]
+    return [part.view(-1, size, size) for part in torch.split(pixels, lengths)]
 
 
 def _as_lists(items: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -142,20 +150,21 @@ class FolderImages(Images):
         loader = DataLoader(
             _Decoder(self.paths, size),
             batch_sampler=wanted,
-            collate_fn=_as_list,
+            collate_fn=_packed,
             num_workers=0 if few else min(self.workers, len(wanted)),
             generator=_unused_generator(),
         )
         decoded = iter(loader) if wanted else iter(())
         for index, positions in zip(indices, missing, strict=True):
-            fresh = dict(zip(positions, next(decoded), strict=True)) if positions else {}
+            images = _unpacked(next(decoded), size) if positions else []
+            fresh = dict(zip(positions, images, strict=True))
             for i, image in fresh.items():
                 self.cache.offer(self.paths[i], image)
-            images = [
+            batch = [
                 fresh[i] if i in fresh else cached[self.paths[i], size] for i in index.tolist()
             ]
-            channels = max((image.shape[0] for image in images), default=3)
-            yield torch.stack([image.expand(channels, size, size) for image in images])
+            channels = max(len(image) for image in batch)
+            yield torch.stack([image.expand(channels, size, size) for image in batch])
 
     @classmethod
     def joined(cls, sets: Sequence[Images]) -> FolderImages:
@@ -227,12 +236,21 @@ def require_intact(paths: Sequence[Path], *, title: str, workers: int | None = N
     """
     states = [(path, path.stat()) for path in paths]
     key = fingerprint(f"{path.absolute()} {s.st_size} {s.st_mtime_ns}" for path, s in states)
-    seen = cache_folder() / "intact" / key
-    if seen.exists():
+    mark = cache_folder() / "intact" / key
+    if mark.exists():
         return
-    if broken := inspect(paths, title=title, workers=workers).broken:
+    seen = inspect(paths, title=title, workers=workers)
+    if broken := seen.broken:
         shown = "\n  ".join(broken[:10])
         rest = f"\n  and {len(broken) - 10} more" if len(broken) > 10 else ""
         raise DataError(f"{title}: {len(broken)} broken image(s):\n  {shown}{rest}")
-    with replacing(seen) as temporary:
+    if seen.converted:
+        first, what = next(iter(seen.converted.items()))
+        warnings.warn(
+            f"{title}: {len(seen.converted)} image(s) are not 8-bit grey or RGB, the first is "
+            f"{first}: {what}; `prorandconv data check` names them all, save them as 8-bit RGB "
+            "to decide for yourself",
+            stacklevel=2,
+        )
+    with replacing(mark) as temporary:
         temporary.write_text(f"{title}: {len(paths)} images\n")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .array_domain import PARTS, ArrayDomain
+from .array_domain import ArrayDomain
 from .errors import DataError
 from .folders import folder_of
 from .mnist_m_recipe import blend, read_photos
@@ -34,7 +34,7 @@ def make_mnist_m(root: Path, photos: Path, *, seed: int = 0) -> Path:
     """
     mnist = get_benchmark("digits", root).domain("mnist")
     assert isinstance(mnist, ArrayDomain)
-    present = [part for part in PARTS if part in mnist.counts()]
+    present = mnist.parts()
     if not present:
         raise mnist.absent()
     stored = {part: mnist.read(part) for part in present}
