@@ -209,9 +209,8 @@ def test_tensorboard_gets_the_metrics(small_run, tmp_path):
 
     config = small_run(epochs=2)
     train(config, Execution(runs=tmp_path, quiet=True, tensorboard=True))
-    events = EventAccumulator(str(config.directory(tmp_path) / "tensorboard")).Reload()
+    folder = config.directory(tmp_path)
+    events = EventAccumulator(str(folder / "tensorboard")).Reload()
     losses = [event.value for event in events.Scalars("train_loss")]
-    assert losses == pytest.approx(
-        [line["train_loss"] for line in lines(config.directory(tmp_path))]
-    )
+    assert losses == pytest.approx([line["train_loss"] for line in lines(folder)])
     assert "targets/fonts" in events.Tags()["scalars"]

@@ -16,6 +16,8 @@ from typing import Any
 import torch
 import torch.utils.deterministic
 
+from .. import engines
+
 _FILLING = "fill_uninitialized_memory"
 """A switch of torch's that is set by name, as the module has it only when it runs."""
 
@@ -33,6 +35,7 @@ def environment(device: torch.device, processes: int) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "processes": processes,
+        "engines": engines(),
     }
 
 

@@ -12,7 +12,7 @@ from .splits import fingerprint
 
 
 class Subset(Images):
-    """So many images of a set, taken at even distances; all of them if it has no more.
+    """So many images of a set, chosen at random but always the same; all if it has no more.
 
     Args:
         images: the set.
@@ -21,7 +21,9 @@ class Subset(Images):
 
     def __init__(self, images: Images, count: int) -> None:
         self.images = images
-        self.index = torch.arange(min(count, len(images))) * len(images) // min(count, len(images))
+        # Not the first ones, nor every n-th: sets may be sorted, or their classes take turns.
+        generator = torch.Generator().manual_seed(0)
+        self.index = torch.randperm(len(images), generator=generator)[:count].sort().values
         self.labels = images.labels[self.index]
         self.classes = images.classes
         self.split = images.split
