@@ -10,7 +10,7 @@ import safetensors.torch
 import torch
 
 from prorandconv.lab.config import Execution
-from prorandconv.lab.run_directory import BEST, METRICS
+from prorandconv.lab.run_directory import BEST, METRICS, RESULT, STATE
 from prorandconv.lab.training import train
 
 
@@ -47,6 +47,18 @@ def test_each_process_has_its_own_share_and_draws_and_the_first_one_writes(small
     assert not {line["drawn"] for line in first} & {line["drawn"] for line in second}
     assert json.loads((config.directory(tmp_path / "runs") / "result.json").read_text()) == result
     assert len(list((tmp_path / "runs").rglob("state.pt"))) == 1
+
+
+def test_two_processes_go_on_with_their_own_generators(small_run, tmp_path):
+    config = small_run("pro-randconv", epochs=2, devices=2)
+    execution = Execution(runs=tmp_path, accelerator="cpu", quiet=True)
+    train(config, execution)
+    folder = config.directory(tmp_path)
+    expected = [(folder / name).read_bytes() for name in (RESULT, METRICS, BEST)]
+    (folder / RESULT).unlink()
+    (folder / STATE).unlink()
+    train(config, execution)
+    assert [(folder / name).read_bytes() for name in (RESULT, METRICS, BEST)] == expected
 
 
 def test_torchrun_starts_the_processes_as_well(small_run, tmp_path, mini):

@@ -14,19 +14,8 @@ from prorandconv.lab.run_commands import targets_table, train_defaults
 from prorandconv.lab.run_display import RunDisplay
 from prorandconv.lab.training import Result
 
-SMALL = [
-    "--benchmark",
-    "digits-mini",
-    "--network",
-    "own_lab:tiny",
-    "--epochs",
-    "2",
-    "--train-images",
-    "64",
-    "--test-images",
-    "40",
-    "--quiet",
-]
+SMALL = ["--benchmark", "digits-mini", "--network", "own_lab:tiny", "--epochs", "2"]
+SMALL += ["--train-images", "64", "--test-images", "40", "--quiet"]
 
 
 @pytest.fixture

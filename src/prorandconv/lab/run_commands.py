@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,8 @@ class Train:
         except StoppedError as stopped:
             out.print(str(stopped), highlight=False, soft_wrap=True)
             return 130
+        if os.environ.get("RANK", "0") != "0":
+            return 0
         out.print(targets_table(result, paper_row(config)))
         out.print(str(config.directory(self.execution.runs)), highlight=False, soft_wrap=True)
         return 0

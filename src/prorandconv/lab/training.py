@@ -282,7 +282,7 @@ class Run:
         result: Result = {}
         if self._rank_0_says(self._conclude, result):
             self._stop()
-        return result
+        return self.fabric.broadcast(result) if self.fabric.world_size > 1 else result
 
     def _conclude(self, result: Result) -> bool:
         at, config = self.at, self.config
