@@ -33,7 +33,9 @@ NAMES = {
 }
 
 
-def quickstart(out: Console, folder: Path, *, epochs: int, seeds: Sequence[int]) -> int:
+def quickstart(
+    out: Console, folder: Path, *, epochs: int, seeds: Sequence[int], **changes: Any
+) -> int:
     """Train both methods, print their accuracies side by side, and write table, plot and sheet.
 
     Args:
@@ -41,13 +43,15 @@ def quickstart(out: Console, folder: Path, *, epochs: int, seeds: Sequence[int])
         folder: where to write; runs that are there are not trained again.
         epochs: of each run.
         seeds: a pair of runs for each.
+        changes: further fields of the runs' config.
     """
     began = time.monotonic()
     execution = Execution(runs=folder / "runs")
     found: dict[str, list[Result]] = {method: [] for method in METHODS}
     for seed in seeds:
         for method in METHODS:
-            config = RunConfig.paper("digits-mini", "mnist", method, epochs=epochs, seed=seed)
+            own = {"epochs": epochs, "seed": seed, **changes}
+            config = RunConfig.paper("digits-mini", "mnist", method, **own)
             found[method].append(train(config, execution))
     rows = _rows(found)
     table = Table(title="accuracy on domains that were never seen, %", title_justify="left")
