@@ -56,10 +56,8 @@ def gaussian_random_field(
 
     drawn_on = generator.device if generator is not None else torch.device("cpu")
     amplitude, basis = _spectrum(height, width, float(alpha), dtype, drawn_on)
-    noise = torch.randn(
-        count, *amplitude.shape, 2, generator=generator, dtype=dtype, device=drawn_on
-    )
-    modes = torch.view_as_complex(noise * amplitude.unsqueeze(-1))
+    noise = torch.randn(count, *amplitude.shape, generator=generator, dtype=dtype, device=drawn_on)
+    modes = torch.view_as_complex(noise.mul_(amplitude))
     field: Tensor
     if basis is None:
         field = torch.fft.irfft2(modes, s=(height, width), norm="forward")
@@ -74,7 +72,7 @@ def gaussian_random_field(
 def _spectrum(
     height: int, width: int, alpha: float, dtype: torch.dtype, device: torch.device
 ) -> tuple[Tensor, Tensor | None]:
-    """Amplitudes of the half spectrum, and the rows of the inverse DFT if it was cut.
+    """Amplitudes of the half spectrum (real, imaginary), and the rows of the inverse DFT if cut.
 
     A steep spectrum falls below the rounding error of ``dtype`` within a few modes. Only the block
     of modes above it is kept; its inverse transform over the rows is then a small matrix product
@@ -95,9 +93,14 @@ def _spectrum(
     kept = amplitude >= torch.finfo(dtype).eps * amplitude.max()
     kept_rows, kept_columns = kept.any(1).nonzero().squeeze(1), int(kept.any(0).sum())
     if 4 * len(kept_rows) > height:
-        return amplitude.to(dtype=dtype, device=device), None
+        return _twice(amplitude).to(dtype=dtype, device=device), None
     phase = 2 * math.pi * rows[kept_rows] * torch.arange(height, dtype=torch.float64)[:, None]
     basis = torch.polar(torch.ones_like(phase), phase)
     complex_dtype = torch.complex64 if dtype == torch.float32 else torch.complex128
-    amplitude = amplitude[kept_rows, :kept_columns]
+    amplitude = _twice(amplitude[kept_rows, :kept_columns])
     return amplitude.to(dtype=dtype, device=device), basis.to(dtype=complex_dtype, device=device)
+
+
+def _twice(amplitude: Tensor) -> Tensor:
+    """The same number for the real and the imaginary part."""
+    return amplitude.unsqueeze(-1).repeat(1, 1, 2)

@@ -95,8 +95,8 @@ def gaussian_window(
     check_kernel_size("kernel_size", kernel_size)
     sigma = torch.as_tensor(sigma, dtype=dtype, device=device)
     tap = torch.arange(kernel_size, dtype=sigma.dtype, device=sigma.device) - kernel_size // 2
-    squared = tap[:, None] ** 2 + tap[None, :] ** 2
-    return torch.exp(-squared / (2 * sigma[..., None, None] ** 2))
+    along = torch.exp(tap.square() * sigma.square().mul(-2).reciprocal().unsqueeze(-1))
+    return along.unsqueeze(-1) * along.unsqueeze(-2)
 
 
 def contrast(

@@ -77,7 +77,10 @@ class NativeOperator:
     def apply(self, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
         """Convolve, standardise, scale and squash ``repeats`` times."""
         block = self.block
-        result: Tensor = _apply(
+        # Only tracers need the dispatcher, which costs as much as a repetition on small images.
+        traced = torch.compiler.is_compiling() or type(images) is not Tensor
+        run = native_block if traced else _run
+        result: Tensor = run(
             images.contiguous(),
             block.weight,
             block.offsets,
@@ -106,8 +109,7 @@ def refuses(weight: Tensor) -> str | None:
     return None
 
 
-@torch.library.custom_op("prorandconv::native_block", mutates_args=())
-def _apply(
+def _run(
     images: Tensor,
     weight: Tensor,
     offsets: Tensor | None,
@@ -146,6 +148,9 @@ def _apply(
     return result
 
 
-@_apply.register_fake
+native_block = torch.library.custom_op("prorandconv::native_block", _run, mutates_args=())
+
+
+@native_block.register_fake
 def _(images: Tensor, *_: object) -> Tensor:
     return torch.empty_like(images)

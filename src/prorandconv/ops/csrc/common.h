@@ -9,10 +9,13 @@ namespace prorandconv {
 constexpr int BLOCK = 16;  // neighbouring output pixels of a row whose operator is built together
 constexpr int PART = 4;    // pixels of a block that share one list of source pixels
 constexpr int PARTS = BLOCK / PART;
-constexpr int MAX_BOX = 5;     // widest range of a tap's displacements that a block merges
-constexpr int MAX_REACH = 16;  // farthest source pixel for which rows go through a ring
+constexpr int MAX_BOX = 5;           // widest range of a tap's displacements that a block merges
+constexpr int MAX_REACH = 16;        // farthest source pixel for which rows go through a ring
 constexpr float FAR_AWAY = 1 << 28;  // offsets are clamped to this, which is outside every image
 constexpr int MAX_SIZE = 1 << 20;
+// Several groups are in work at once, and all blocks' operators kept, while they fit in the cache.
+constexpr size_t MAX_BYTES_OF_GROUPS = size_t(16) << 20;
+constexpr int64_t MAX_BYTES_OF_OPERATOR = int64_t(10) << 20;
 
 enum Padding { ZEROS, REFLECT, REPLICATE };
 
@@ -54,7 +57,8 @@ class Barrier {
             arrived_.store(0, std::memory_order_relaxed);
             round_.store(round + 1, std::memory_order_release);
         } else {
-            for (int spins = 0; round_.load(std::memory_order_acquire) == round; spins++) relax(spins);
+            for (int spins = 0; round_.load(std::memory_order_acquire) == round; spins++)
+                relax(spins);
         }
     }
 

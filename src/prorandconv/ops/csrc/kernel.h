@@ -13,363 +13,9 @@
 namespace prorandconv {
 namespace PRC_NAMESPACE {
 
-#define PRC_INLINE inline __attribute__((always_inline))
-#define PRC_NOINLINE __attribute__((noinline))
+#include "vectors.h"
 
-constexpr int LANES = PRC_LANES;
-constexpr int MAX_VECTORS = LANES == 16 ? 2 : 4;
-
-typedef float Vector __attribute__((vector_size(4 * LANES)));
-typedef int IntVector __attribute__((vector_size(4 * LANES)));
-
-PRC_INLINE Vector load(const float *p) {
-    Vector v;
-    __builtin_memcpy(&v, p, sizeof(v));
-    return v;
-}
-PRC_INLINE void store(float *p, Vector v) { __builtin_memcpy(p, &v, sizeof(v)); }
-PRC_INLINE Vector splat(float a) { return a - Vector{}; }  // a + 0 would not be folded: a may be -0
-// Limits v to [-bound, bound] and lets NaN pass. Compilers do not find these instructions by
-// themselves because a < b ? a : b is not symmetric where one is NaN.
-PRC_INLINE Vector clamp(Vector v, float bound) {
-#if PRC_LANES == 8
-    v = (Vector)_mm256_min_ps((__m256)splat(bound), (__m256)v);
-    return (Vector)_mm256_max_ps((__m256)splat(-bound), (__m256)v);
-#else
-    v = splat(bound) < v ? splat(bound) : v;
-    return splat(-bound) > v ? splat(-bound) : v;
-#endif
-}
-PRC_INLINE int smaller(int a, int b) { return a < b ? a : b; }
-PRC_INLINE int larger(int a, int b) { return a > b ? a : b; }
-
-// tanh(z) for z = u / (2 log2 e): 1 - 2 / (1 + 2^u), |error| < 2e-7. 2^u is a polynomial for the
-// fractional part and an addition to the exponent's bits for the integer part. NaN stays NaN.
-constexpr double TANH_SCALE = 2 * 1.4426950408889634;
-PRC_INLINE Vector tanh_of_scaled(Vector u) {
-    const Vector round = splat(12582912.f);  // 1.5 * 2^23: adding it leaves no fractional bits
-    u = clamp(u, 64.f);
-    const Vector rounded = u + round;
-    const Vector f = u - (rounded - round);
-    Vector p = splat(1.32764713e-3f);
-    p = p * f + splat(9.67554096e-3f);
-    p = p * f + splat(5.55071309e-2f);
-    p = p * f + splat(2.40221202e-1f);
-    p = p * f + splat(6.93146944e-1f);
-    p = p * f + splat(1.00000012f);
-    const Vector power = (Vector)((IntVector)p + ((IntVector)rounded << 23));
-    return 1.f - 2.f / (1.f + power);
-}
-
-template <int... I>
-struct Indices {};
-template <int N, int... I>
-struct Count : Count<N - 1, N - 1, I...> {};
-template <int... I>
-struct Count<0, I...> {
-    typedef Indices<I...> type;
-};
-template <int... I>
-PRC_INLINE void interleave(Vector a, Vector b, Vector &low, Vector &high, Indices<I...>) {
-#if defined(__clang__)
-    low = __builtin_shufflevector(a, b, (I / 2 + I % 2 * LANES)...);
-    high = __builtin_shufflevector(a, b, (I / 2 + I % 2 * LANES + LANES / 2)...);
-#else
-    low = __builtin_shuffle(a, b, IntVector{(I / 2 + I % 2 * LANES)...});
-    high = __builtin_shuffle(a, b, IntVector{(I / 2 + I % 2 * LANES + LANES / 2)...});
-#endif
-}
-// Transposes a LANES x LANES tile: log2(LANES) perfect shuffles of its rows.
-PRC_INLINE void transpose(Vector (&tile)[LANES]) {
-#pragma GCC unroll 4
-    for (int step = 1; step < LANES; step *= 2) {
-        Vector next[LANES];
-#pragma GCC unroll 8
-        for (int i = 0; i < LANES / 2; i++)
-            interleave(tile[i], tile[i + LANES / 2], next[2 * i], next[2 * i + 1],
-                       typename Count<LANES>::type());
-        __builtin_memcpy(tile, next, sizeof(tile));
-    }
-}
-
-// Range of integer displacements (without the tap's own position) that a tap of a block reads.
-struct Box {
-    short top, bottom, left, right;
-};
-
-struct Slot {
-    int row, column;  // displacement of a source pixel from the output pixel
-};
-
-// The operator of a block of output pixels: slot s adds matrices[s][:, :, pixel] times the source
-// pixel at displacement slots[s]; list[part] names the slots that are not zero in that part.
-struct BlockOperator {
-    int count[PARTS];
-    int slots_used;
-    Slot *slots;
-    unsigned short *list;  // [PARTS][max_slots]
-    float *matrices;       // [max_slots][C out][C in][BLOCK]
-};
-
-// What the draw looks like as an operator, shared by all threads.
-struct Plan {
-    int channels, height, width, kernel_size, padding;
-    int blocks;  // per row
-    int taps;    // those that are not negligible
-    const float *offsets;
-    int *tap_row, *tap_column, *tap_index;
-    float *weight;  // [taps][C out][C in][LANES], each number LANES times
-    float *packed;  // [H][blocks][taps][dy, dx][BLOCK]: offsets in the order of use, all finite
-    Box *boxes;     // [H][blocks][taps]
-    bool *mergeable;
-    int top, bottom, left, right;  // reach of the displacements
-    int max_slots;
-    bool whole;   // offsets reach too far for a ring: rows of the whole image are kept instead
-    bool cached;  // all blocks' operators are kept for all repetitions
-    BlockOperator *cache;
-
-    PRC_INLINE int block_index(int y, int block) const { return offsets ? y * blocks + block : 0; }
-};
-
-// A tap is dropped when it cannot change the sum in float32, whichever channels are involved.
-inline bool negligible(const Call &call, int tap) {
-    const int taps = call.kernel_size * call.kernel_size;
-    for (int pair = 0; pair < call.channels * call.channels; pair++) {
-        float largest = 0;
-        for (int t = 0; t < taps; t++)
-            largest = __builtin_fmaxf(largest, __builtin_fabsf(call.weight[pair * taps + t]));
-        if (!(__builtin_fabsf(call.weight[pair * taps + tap]) <= largest * 0x1p-26f)) return false;
-    }
-    return true;
-}
-
-inline void lay_out_plan(Plan &plan, const Call &call, Carver &carver) {
-    plan.channels = call.channels;
-    plan.height = call.height;
-    plan.width = call.width;
-    plan.kernel_size = call.kernel_size;
-    plan.padding = call.padding;
-    plan.offsets = call.offsets;
-    plan.blocks = (call.width + BLOCK - 1) / BLOCK;
-    const int taps = call.kernel_size * call.kernel_size;
-    const int rows_of_boxes = call.offsets ? call.height * plan.blocks : 1;
-    plan.tap_row = carver.take<int>(size_t(taps));
-    plan.tap_column = carver.take<int>(size_t(taps));
-    plan.tap_index = carver.take<int>(size_t(taps));
-    plan.weight = carver.take<float>(size_t(taps) * call.channels * call.channels * LANES);
-    plan.packed = carver.take<float>(size_t(rows_of_boxes) * taps * 2 * BLOCK);
-    plan.boxes = carver.take<Box>(size_t(rows_of_boxes) * taps);
-    plan.mergeable = carver.take<bool>(size_t(rows_of_boxes));
-}
-
-inline void choose_taps(Plan &plan, const Call &call) {
-    const int k = call.kernel_size, pairs = call.channels * call.channels;
-    plan.taps = 0;
-    for (int tap = 0; tap < k * k; tap++) {
-        if (negligible(call, tap)) continue;
-        const int t = plan.taps++;
-        plan.tap_index[t] = tap;
-        plan.tap_row[t] = tap / k - k / 2;
-        plan.tap_column[t] = tap % k - k / 2;
-        for (int pair = 0; pair < pairs; pair++)
-            store(plan.weight + (t * pairs + pair) * LANES, splat(call.weight[pair * k * k + tap]));
-    }
-}
-
-// Copies the offsets of a tap for a block, axis 0: dy, 1: dx; beyond the row's end the last
-// pixel's. Neither NaN nor infinity passes.
-PRC_INLINE void pack_offsets(const Plan &plan, int tap, int axis, int y, int block, float *packed) {
-    const int pixels = smaller(BLOCK, plan.width - block * BLOCK);
-    const ptrdiff_t plane = 2 * plan.tap_index[tap] + axis;
-    const float *row =
-        plan.offsets + (plane * plan.height + y) * plan.width + ptrdiff_t(block) * BLOCK;
-    float rest[BLOCK];
-    if (pixels < BLOCK) {
-        for (int i = 0; i < BLOCK; i++) rest[i] = row[smaller(i, pixels - 1)];
-        row = rest;
-    }
-    for (int i = 0; i < BLOCK; i += LANES) {
-        Vector d = load(row + i);
-        d = d > -FAR_AWAY ? d : splat(-FAR_AWAY);
-        store(packed + i, d < FAR_AWAY ? d : splat(FAR_AWAY));
-    }
-}
-
-// How far the offsets of rows [first, last) reach, and which blocks can be merged.
-struct Reach {
-    int top, bottom, left, right, max_slots;
-    void include(const Reach &other) {
-        top = larger(top, other.top);
-        bottom = larger(bottom, other.bottom);
-        left = larger(left, other.left);
-        right = larger(right, other.right);
-        max_slots = larger(max_slots, other.max_slots);
-    }
-};
-
-PRC_INLINE void integer_range(const float *d, int &lowest, int &highest) {
-    Vector low = load(d), high = low;
-    for (int i = LANES; i < BLOCK; i += LANES) {
-        const Vector v = load(d + i);
-        low = v < low ? v : low;
-        high = v > high ? v : high;
-    }
-    float a = low[0], b = high[0];
-    for (int i = 1; i < LANES; i++) {
-        a = low[i] < a ? low[i] : a;
-        b = high[i] > b ? high[i] : b;
-    }
-    lowest = int(__builtin_floorf(a));
-    highest = int(__builtin_ceilf(b));
-}
-
-inline Reach scan_offsets(const Plan &plan, int first, int last) {
-    Reach reach{0, 0, 0, 0, 1};
-    for (int y = first; y < last; y++)
-        for (int block = 0; block < (plan.offsets ? plan.blocks : 1); block++) {
-            const int index = plan.block_index(y, block);
-            bool mergeable = true;
-            int top = MAX_SIZE, bottom = -MAX_SIZE, left = MAX_SIZE, right = -MAX_SIZE;
-            for (int t = 0; t < plan.taps; t++) {
-                float *d = plan.packed + (ptrdiff_t(index) * plan.taps + t) * 2 * BLOCK;
-                int y0, y1, x0, x1;
-                if (plan.offsets) {
-                    pack_offsets(plan, t, 0, y, block, d);
-                    pack_offsets(plan, t, 1, y, block, d + BLOCK);
-                } else {
-                    __builtin_memset(d, 0, 2 * BLOCK * sizeof(float));
-                }
-                integer_range(d, y0, y1);
-                integer_range(d + BLOCK, x0, x1);
-                top = smaller(top, y0 + plan.tap_row[t]);
-                bottom = larger(bottom, y1 + plan.tap_row[t]);
-                left = smaller(left, x0 + plan.tap_column[t]);
-                right = larger(right, x1 + plan.tap_column[t]);
-                mergeable = mergeable && y1 - y0 < MAX_BOX && x1 - x0 < MAX_BOX;
-                plan.boxes[index * plan.taps + t] = {short(y0), short(y1), short(x0), short(x1)};
-            }
-            const bool near = top >= -MAX_REACH && bottom <= MAX_REACH && left >= -MAX_REACH &&
-                              right <= MAX_REACH;
-            plan.mergeable[index] = mergeable && near && plan.taps > 0;
-            reach.include({-top, bottom, -left, right,
-                           plan.mergeable[index] ? (bottom - top + 1) * (right - left + 1) : 1});
-        }
-    return reach;
-}
-
-// A tap's share in a slot: the product of its two hat functions max(0, 1 - |offset - integer|).
-struct Share {
-    unsigned short row_hat, column_hat, tap;
-};
-
-struct BuildScratch {
-    float *hats;    // [up to taps * 2 * MAX_BOX][BLOCK]
-    Share *shares;  // [max_slots][taps]
-    int *share_count;
-    bool *dense;  // a tap with a single 2 x 2 box has a share in all pixels of the block
-    void lay_out(const Plan &plan, Carver &carver) {
-        hats = carver.take<float>(size_t(plan.taps) * 2 * MAX_BOX * BLOCK);
-        shares = carver.take<Share>(size_t(plan.max_slots) * plan.taps);
-        share_count = carver.take<int>(size_t(plan.max_slots));
-        dense = carver.take<bool>(size_t(plan.max_slots));
-    }
-};
-
-inline void lay_out_operator(BlockOperator &op, const Plan &plan, Carver &carver) {
-    op.slots = carver.take<Slot>(size_t(plan.max_slots));
-    op.list = carver.take<unsigned short>(size_t(plan.max_slots) * PARTS);
-    op.matrices = carver.take<float>(size_t(plan.max_slots) * plan.channels * plan.channels * BLOCK);
-}
-
-PRC_INLINE void make_hats(const float *d, int from, int to, float *hats) {
-    for (int integer = from; integer <= to; integer++, hats += BLOCK)
-        for (int i = 0; i < BLOCK; i += LANES) {
-            Vector distance = load(d + i) - float(integer);
-            distance = distance > -distance ? distance : -distance;
-            const Vector hat = 1.f - distance;
-            store(hats + i, hat > 0.f ? hat : Vector{});
-        }
-}
-
-// Sums the shares of a slot for PAIRS entries of its matrix; tells which parts are not zero.
-template <int PAIRS>
-PRC_INLINE void merge_shares(const Share *shares, int count, const float *hats,
-                             const float *weights, int pairs, int pair, float *matrix,
-                             float (&total)[BLOCK]) {
-    for (int i = 0; i < BLOCK; i += LANES) {
-        Vector sum[PAIRS], all = Vector{};
-#pragma GCC unroll 9
-        for (int e = 0; e < PAIRS; e++) sum[e] = Vector{};
-        for (int s = 0; s < count; s++) {
-            const Vector bilinear = load(hats + shares[s].row_hat * BLOCK + i) *
-                                    load(hats + shares[s].column_hat * BLOCK + i);
-            const float *weight = weights + (shares[s].tap * pairs + pair) * LANES;
-            all += bilinear;
-#pragma GCC unroll 9
-            for (int e = 0; e < PAIRS; e++) sum[e] += bilinear * load(weight + e * LANES);
-        }
-        store(total + i, all);
-#pragma GCC unroll 9
-        for (int e = 0; e < PAIRS; e++) store(matrix + (pair + e) * BLOCK + i, sum[e]);
-    }
-}
-
-template <int C>
-void build_operator(const Plan &plan, int y, int block, BuildScratch &scratch, BlockOperator &op) {
-    const ptrdiff_t first_tap = ptrdiff_t(plan.block_index(y, block)) * plan.taps;
-    const Box *boxes = plan.boxes + first_tap;
-    const float *packed = plan.packed + first_tap * 2 * BLOCK;
-    const int pairs = plan.channels * plan.channels;
-    int top = MAX_SIZE, bottom = -MAX_SIZE, left = MAX_SIZE, right = -MAX_SIZE;
-    for (int t = 0; t < plan.taps; t++) {
-        top = smaller(top, boxes[t].top + plan.tap_row[t]);
-        bottom = larger(bottom, boxes[t].bottom + plan.tap_row[t]);
-        left = smaller(left, boxes[t].left + plan.tap_column[t]);
-        right = larger(right, boxes[t].right + plan.tap_column[t]);
-    }
-    const int columns = right - left + 1, window = (bottom - top + 1) * columns;
-    __builtin_memset(scratch.share_count, 0, size_t(window) * sizeof(int));
-    __builtin_memset(scratch.dense, 0, size_t(window));
-    int hats = 0;
-    for (int t = 0; t < plan.taps; t++) {
-        const Box box = boxes[t];
-        const float *d = packed + t * 2 * BLOCK;
-        const int row_hats = hats, column_hats = hats + box.bottom - box.top + 1;
-        hats = column_hats + box.right - box.left + 1;
-        make_hats(d, box.top, box.bottom, scratch.hats + row_hats * BLOCK);
-        make_hats(d + BLOCK, box.left, box.right, scratch.hats + column_hats * BLOCK);
-        const bool dense = box.bottom - box.top < 2 && box.right - box.left < 2;
-        for (int r = box.top; r <= box.bottom; r++)
-            for (int c = box.left; c <= box.right; c++) {
-                const int slot = (r + plan.tap_row[t] - top) * columns + c + plan.tap_column[t] - left;
-                scratch.shares[slot * plan.taps + scratch.share_count[slot]++] = {
-                    (unsigned short)(row_hats + r - box.top),
-                    (unsigned short)(column_hats + c - box.left), (unsigned short)t};
-                scratch.dense[slot] |= dense;
-            }
-    }
-    op.slots_used = 0;
-    for (int part = 0; part < PARTS; part++) op.count[part] = 0;
-    for (int slot = 0; slot < window; slot++) {
-        const int count = scratch.share_count[slot];
-        if (!count) continue;
-        const Share *shares = scratch.shares + slot * plan.taps;
-        const int used = op.slots_used++;
-        float *matrix = op.matrices + ptrdiff_t(used) * pairs * BLOCK, total[BLOCK];
-        op.slots[used] = {top + slot / columns, left + slot % columns};
-        if (C)
-            merge_shares<C * C ? C * C : 1>(shares, count, scratch.hats, plan.weight, C * C, 0,
-                                            matrix, total);
-        else
-            for (int pair = 0; pair < pairs; pair++)
-                merge_shares<1>(shares, count, scratch.hats, plan.weight, pairs, pair, matrix, total);
-        for (int part = 0; part < PARTS; part++) {
-            const float *t = total + part * PART;
-            op.list[part * plan.max_slots + op.count[part]] = (unsigned short)used;
-            op.count[part] += scratch.dense[slot] || t[0] + t[1] + t[2] + t[3] > 0.f;
-        }
-    }
-}
+#include "operator.h"
 
 // sum[pixel][out][:] = matrices of the listed slots times their source pixels.
 template <int OUT, int PX, int V>
@@ -392,7 +38,7 @@ PRC_INLINE void accumulate(const float *const *sources, const float *matrices,
         for (int in = 0; in < channels; in++)
 #pragma GCC unroll 4
             for (int p = 0; p < PX; p++) {
-                asm volatile("" ::: "memory");
+                asm volatile("" ::: "memory");  // loads moved up from here would spill the sums
                 Vector weight[OUT];
 #pragma GCC unroll 3
                 for (int o = 0; o < OUT; o++) weight[o] = splat(m[(o * channels + in) * BLOCK + p]);
@@ -470,7 +116,8 @@ struct Band {
 
     // Margins stay zero from here on if the padding is zero.
     void clear() {
-        __builtin_memset(ring, 0, size_t(reinterpret_cast<char *>(mean) - reinterpret_cast<char *>(ring)));
+        __builtin_memset(ring, 0,
+                         size_t(reinterpret_cast<char *>(mean) - reinterpret_cast<char *>(ring)));
     }
 
     // Row y of the convolution's input; y may be outside the image.
@@ -497,27 +144,35 @@ struct Band {
                                       : first < call.images        ? call.images - first
                                                                    : 0);
                 for (int i = 0; i < valid; i++)
-                    images[i] = call.x + ((first + i) * channels() + c) * plane + ptrdiff_t(y) * plan.width;
+                    images[i] =
+                        call.x + ((first + i) * channels() + c) * plane + ptrdiff_t(y) * plan.width;
                 float *to = row + (c * V + v) * LANES;
                 int x = 0;
                 for (; x + LANES <= plan.width; x += LANES) {
                     Vector tile[LANES];
-                    for (int i = 0; i < LANES; i++) tile[i] = i < valid ? load(images[i] + x) : Vector{};
+                    for (int i = 0; i < LANES; i++)
+                        tile[i] = i < valid ? load(images[i] + x) : Vector{};
                     transpose(tile);
                     for (int i = 0; i < LANES; i++) store(to + (x + i) * stride(), tile[i]);
                 }
                 for (; x < plan.width; x++)
-                    for (int i = 0; i < LANES; i++) to[x * stride() + i] = i < valid ? images[i][x] : 0.f;
+                    for (int i = 0; i < LANES; i++)
+                        to[x * stride() + i] = i < valid ? images[i][x] : 0.f;
             }
     }
 
-    template <bool TANH>
-    PRC_INLINE Vector contrast(const float *raw, int lane) const {
-        const Vector z = (load(raw) - load(mean + lane)) * load(scale + lane) + load(shift + lane);
-        return TANH ? tanh_of_scaled(z) : z;
+    // N vectors, `step` floats apart in raw and `lane_step` floats apart in the statistics.
+    template <int N>
+    PRC_INLINE void contrast(const float *raw, ptrdiff_t step, int lane, int lane_step,
+                             Vector (&z)[N]) const {
+#pragma GCC unroll 4
+        for (int i = 0; i < N; i++) {
+            const int l = lane + i * lane_step;
+            z[i] = (load(raw + i * step) - load(mean + l)) * load(scale + l) + load(shift + l);
+        }
+        if (call.tanh) tanh_of_scaled(z);
     }
 
-    template <bool TANH>
     PRC_NOINLINE void write_images(int64_t first_image, int y) const {
         const float *raw = team->raw + y * raw_row();
         const ptrdiff_t plane = ptrdiff_t(plan.height) * plan.width;
@@ -529,39 +184,43 @@ struct Band {
                                       : first < call.images        ? call.images - first
                                                                    : 0);
                 for (int i = 0; i < valid; i++)
-                    images[i] = call.out + ((first + i) * channels() + c) * plane + ptrdiff_t(y) * plan.width;
+                    images[i] = call.out + ((first + i) * channels() + c) * plane +
+                                ptrdiff_t(y) * plan.width;
                 const int lane = (c * V + v) * LANES;
                 int x = 0;
                 for (; x + LANES <= plan.width; x += LANES) {
                     Vector tile[LANES];
-                    for (int i = 0; i < LANES; i++)
-                        tile[i] = contrast<TANH>(raw + (x + i) * stride() + lane, lane);
+                    for (int i = 0; i < LANES; i += 4)
+                        contrast(raw + (x + i) * stride() + lane, stride(), lane, 0,
+                                 reinterpret_cast<Vector(&)[4]>(tile[i]));
                     transpose(tile);
                     for (int i = 0; i < valid; i++) store(images[i] + x, tile[i]);
                 }
                 for (; x < plan.width; x++) {
-                    const Vector pixel = contrast<TANH>(raw + x * stride() + lane, lane);
-                    for (int i = 0; i < valid; i++) images[i][x] = pixel[i];
+                    Vector pixel[1];
+                    contrast(raw + x * stride() + lane, 0, lane, 0, pixel);
+                    for (int i = 0; i < valid; i++) images[i][x] = pixel[0][i];
                 }
             }
     }
 
-    template <bool TANH>
     PRC_NOINLINE void contrast_row(int y, float *row) const {
         const float *raw = team->raw + y * raw_row();
         for (int x = 0; x < plan.width; x++, raw += stride(), row += stride())
-            for (int j = 0; j < channels() * GROUP; j += LANES)
-                store(row + j, contrast<TANH>(raw + j, j));
+            for (int j = 0; j < channels() * GROUP; j += GROUP) {
+                Vector z[V];
+                contrast(raw + j, LANES, j, LANES, z);
+#pragma GCC unroll 4
+                for (int v = 0; v < V; v++) store(row + j + v * LANES, z[v]);
+            }
     }
 
     void fill_row(int64_t first_image, int64_t repeat, int y) {
         float *row = input_row(y);
         if (repeat == 0)
             read_images(first_image, y, row);
-        else if (call.tanh)
-            contrast_row<true>(y, row);
         else
-            contrast_row<false>(y, row);
+            contrast_row(y, row);
         if (plan.padding == ZEROS || plan.whole) return;
         const size_t bytes = size_t(stride()) * sizeof(float);
         for (int x = -plan.left; x < 0; x++)
@@ -618,9 +277,9 @@ struct Band {
                 for (int corner = 0; corner < 4; corner++) {
                     const int down = corner / 2, right = corner % 2;
                     const int row = y + plan.tap_row[t] + int(top) + down;
-                    const int column = pad_index(
-                        block * BLOCK + pixel + plan.tap_column[t] + int(left) + right, plan.width,
-                        plan.padding);
+                    const int column =
+                        pad_index(block * BLOCK + pixel + plan.tap_column[t] + int(left) + right,
+                                  plan.width, plan.padding);
                     if (column < 0 || pad_index(row, plan.height, plan.padding) < 0) continue;
                     const float bilinear = (down ? dy[pixel] - top : 1.f - (dy[pixel] - top)) *
                                            (right ? dx[pixel] - left : 1.f - (dx[pixel] - left));
@@ -690,9 +349,9 @@ struct Band {
                     within += row[2 * stride()] - double(row[stride()]) * row[stride()] / width;
                 }
                 average = pivot + sum / height;
-                const double variance =
-                    (within / width + (squares - sum * sum / height)) / height;
-                deviation = __builtin_sqrt((variance > 0 || variance != variance ? variance : 0) + call.eps);
+                const double variance = (within / width + (squares - sum * sum / height)) / height;
+                deviation = __builtin_sqrt((variance > 0 || variance != variance ? variance : 0) +
+                                           call.eps);
             }
             const int channel = j / GROUP;
             const double a = (call.gamma ? call.gamma[channel] : 1.f) / deviation;
@@ -719,11 +378,7 @@ struct Band {
             team->barrier.wait(bands);
             compute_contrast();
         }
-        for (int y = y0; y < y1; y++)
-            if (call.tanh)
-                write_images<true>(first_image, y);
-            else
-                write_images<false>(first_image, y);
+        for (int y = y0; y < y1; y++) write_images(first_image, y);
     }
 };
 
@@ -753,22 +408,26 @@ struct GroupJob : Job {
         const size_t group_bytes = size_t(plan.height) * plan.width * plan.channels * V * LANES * 4;
         teams = 1;
         for (int t = 2; t <= threads && t <= groups; t++)
-            if (threads % t == 0 && groups % t == 0 && t * group_bytes <= (size_t(PRC_TEAM_MB) << 20)) teams = t;
+            if (threads % t == 0 && groups % t == 0 && t * group_bytes <= MAX_BYTES_OF_GROUPS)
+                teams = t;
     }
 
     void lay_out(Carver &carver) {
         Band<C, V> band(plan, *call);
         const size_t pixel = size_t(plan.channels) * V * LANES;
         for (int t = 0; t < teams; t++) {
-            team[t].raw = carver.take<float>(size_t(plan.height) * ((plan.width + 3) / 4 * 4) * pixel);
-            team[t].whole = carver.take<float>(plan.whole ? size_t(plan.height) * plan.width * pixel : 0);
+            team[t].raw =
+                carver.take<float>(size_t(plan.height) * ((plan.width + 3) / 4 * 4) * pixel);
+            team[t].whole =
+                carver.take<float>(plan.whole ? size_t(plan.height) * plan.width * pixel : 0);
             team[t].statistics = carver.take<float>(size_t(plan.height) * 3 * pixel);
         }
         if (plan.cached) {
             const int blocks = plan.offsets ? plan.height * plan.blocks : 1;
             BlockOperator *cache = carver.take<BlockOperator>(size_t(blocks));
             BlockOperator unused;
-            for (int b = 0; b < blocks; b++) lay_out_operator(cache ? cache[b] : unused, plan, carver);
+            for (int b = 0; b < blocks; b++)
+                lay_out_operator(cache ? cache[b] : unused, plan, carver);
             plan.cache = cache;
         }
         Carver one;
@@ -789,8 +448,8 @@ struct GroupJob : Job {
             const int blocks = job.plan.offsets ? job.plan.height * job.plan.blocks : 1;
             for (int b = thread; b < blocks; b += threads)
                 if (job.plan.mergeable[b])
-                    build_operator<C>(job.plan, b / job.plan.blocks, b % job.plan.blocks, band.scratch,
-                                      job.plan.cache[b]);
+                    build_operator<C>(job.plan, b / job.plan.blocks, b % job.plan.blocks,
+                                      band.scratch, job.plan.cache[b]);
             job.barrier.wait(threads);
         }
         if (thread >= teams * bands) return;
@@ -835,7 +494,8 @@ int apply_channels(const Job &job) {
     if (full) status = apply_groups<C, MAX_VECTORS>(job, 0, full);
     if (status || !rest) return status;
     if (rest <= LANES) return apply_groups<C, 1>(job, full * widest, 1);
-    if (rest <= 2 * LANES) return apply_groups<C, 2>(job, full * widest, 1);
+    if (C && rest <= 2 * LANES)
+        return apply_groups < C, C ? 2 : MAX_VECTORS > (job, full * widest, 1);
     return apply_groups<C, MAX_VECTORS>(job, full * widest, 1);
 }
 
@@ -861,16 +521,22 @@ int apply(const Call &call) {
     plan.left = reach.left;
     plan.right = reach.right;
     plan.max_slots = reach.max_slots;
-    plan.whole = larger(larger(reach.top, reach.bottom), larger(reach.left, reach.right)) > MAX_REACH;
+    plan.whole =
+        larger(larger(reach.top, reach.bottom), larger(reach.left, reach.right)) > MAX_REACH;
     if (plan.whole) plan.top = plan.bottom = plan.left = plan.right = 0;
     if (plan.padding != ZEROS) plan.top = plan.bottom = larger(plan.top, plan.bottom);
-    const int64_t operator_floats =
-        int64_t(plan.offsets ? plan.height * plan.blocks : 1) * plan.max_slots * plan.channels *
-        plan.channels * BLOCK;
-    plan.cached = !plan.whole && operator_floats * 4 <= (int64_t(PRC_CACHE_MB) << 20);
-    const int status = plan.channels == 3   ? apply_channels<3>(job)
-                       : plan.channels == 1 ? apply_channels<1>(job)
-                                            : apply_channels<0>(job);
+    const int64_t operator_floats = int64_t(plan.offsets ? plan.height * plan.blocks : 1) *
+                                    plan.max_slots * plan.channels * plan.channels * BLOCK;
+    plan.cached = !plan.whole && operator_floats * 4 <= MAX_BYTES_OF_OPERATOR;
+    int status;
+#if PRC_FAST
+    if (plan.channels == 3)
+        status = apply_channels<3>(job);
+    else if (plan.channels == 1)
+        status = apply_channels<1>(job);
+    else
+#endif
+        status = apply_channels<0>(job);
     release_workspace(memory, PLAN);
     return status;
 }

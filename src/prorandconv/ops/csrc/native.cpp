@@ -28,11 +28,19 @@
 #endif
 #define PRC_PRAGMA(text) _Pragma(#text)
 
+// The fallback on x86 stands for machines of before 2013: it is kept small rather than fast.
+#if defined(__x86_64__)
+#define PRC_FAST 0
+#else
+#define PRC_FAST 1
+#endif
 #define PRC_LANES 4
 #define PRC_NAMESPACE generic
 #include "kernel.h"
 #undef PRC_LANES
 #undef PRC_NAMESPACE
+#undef PRC_FAST
+#define PRC_FAST 1
 
 #if defined(__x86_64__)
 PRC_BEGIN_TARGET("avx2,fma")
@@ -107,6 +115,18 @@ void run_region(void *data) {
     region.task(region.argument, region.openmp->thread(), region.openmp->threads());
 }
 
+// Without it, faulting in the pages of a fresh large tensor costs as much as two repetitions.
+void ask_for_huge_pages(void *memory, size_t bytes) {
+#if defined(__linux__)
+    const uintptr_t first =
+        (reinterpret_cast<uintptr_t>(memory) + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    const uintptr_t last = (reinterpret_cast<uintptr_t>(memory) + bytes) & ~(HUGE_PAGE - 1);
+    if (first < last) madvise(reinterpret_cast<void *>(first), last - first, MADV_HUGEPAGE);
+#else
+    (void)memory, (void)bytes;
+#endif
+}
+
 }  // namespace
 
 char *acquire_workspace(size_t bytes, Workspace use) {
@@ -115,11 +135,10 @@ char *acquire_workspace(size_t bytes, Workspace use) {
         std::free(header);
         void *memory = nullptr;
         const size_t alignment = bytes < HUGE_PAGE ? 4096 : HUGE_PAGE;
-        const size_t total = (bytes + sizeof(WorkspaceHeader) + alignment - 1) / alignment * alignment;
+        const size_t total =
+            (bytes + sizeof(WorkspaceHeader) + alignment - 1) / alignment * alignment;
         if (posix_memalign(&memory, alignment, total)) return nullptr;
-#if defined(__linux__)
-        if (alignment == HUGE_PAGE) madvise(memory, total, MADV_HUGEPAGE);
-#endif
+        ask_for_huge_pages(memory, total);
         header = static_cast<WorkspaceHeader *>(memory);
         header->bytes = total - sizeof(WorkspaceHeader);
     }
@@ -202,18 +221,34 @@ const char *prc_isa(void) { return prorandconv::engine().name; }
 // Returns 0, or 1: out of memory, 2: sizes or options that are not supported.
 int prc_apply(const float *x, float *out, int64_t n, int64_t c, int64_t h, int64_t w,
               const float *offsets, const float *weight, int64_t k, const float *gamma,
-              const float *beta, float eps, int standardise, int tanh, int64_t repeats,
-              int padding, int threads) {
+              const float *beta, float eps, int standardise, int tanh, int64_t repeats, int padding,
+              int threads) {
     using namespace prorandconv;
     if (n < 0 || c < 1 || h < 1 || w < 1 || h > MAX_SIZE || w > MAX_SIZE || c > 1024 || k < 1 ||
-        k % 2 == 0 || k > 1023 || repeats < 0 || padding < ZEROS || padding > REPLICATE)
+        k % 2 == 0 || k > 127 || repeats < 0 || padding < ZEROS || padding > REPLICATE)
         return UNSUPPORTED;
     if (n == 0 || repeats == 0) {
         if (x != out) std::memcpy(out, x, size_t(n * c * h * w) * sizeof(float));
         return OK;
     }
-    const Call call{x,     out,  n,   int(c),           int(h),    int(w),  offsets, weight, int(k),
-                    gamma, beta, eps, standardise != 0, tanh != 0, repeats, padding, threads < 1 ? 1 : threads};
+    ask_for_huge_pages(out, size_t(n * c * h * w) * sizeof(float));
+    const Call call{x,
+                    out,
+                    n,
+                    int(c),
+                    int(h),
+                    int(w),
+                    offsets,
+                    weight,
+                    int(k),
+                    gamma,
+                    beta,
+                    eps,
+                    standardise != 0,
+                    tanh != 0,
+                    repeats,
+                    padding,
+                    threads < 1 ? 1 : threads};
     return engine().apply(call);
 }
 }

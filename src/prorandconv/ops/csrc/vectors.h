@@ -1,0 +1,85 @@
+// Vectors of PRC_LANES floats in the compiler's own notation, tanh and transposition. Part of
+// kernel.h.
+
+#define PRC_INLINE inline __attribute__((always_inline))
+#define PRC_NOINLINE __attribute__((noinline))
+
+constexpr int LANES = PRC_LANES;
+constexpr int MAX_VECTORS = LANES == 16 ? 2 : 4;
+
+typedef float Vector __attribute__((vector_size(4 * LANES)));
+typedef int IntVector __attribute__((vector_size(4 * LANES)));
+
+PRC_INLINE Vector load(const float *p) {
+    Vector v;
+    __builtin_memcpy(&v, p, sizeof(v));
+    return v;
+}
+PRC_INLINE void store(float *p, Vector v) { __builtin_memcpy(p, &v, sizeof(v)); }
+PRC_INLINE Vector splat(float a) { return a - Vector{}; }  // a + 0 would not be folded: a may be -0
+// Limits v to [-bound, bound] and lets NaN pass. Compilers do not find these instructions by
+// themselves because a < b ? a : b is not symmetric where one is NaN.
+PRC_INLINE Vector clamp(Vector v, float bound) {
+#if PRC_LANES == 8
+    v = (Vector)_mm256_min_ps((__m256)splat(bound), (__m256)v);
+    return (Vector)_mm256_max_ps((__m256)splat(-bound), (__m256)v);
+#else
+    v = splat(bound) < v ? splat(bound) : v;
+    return splat(-bound) > v ? splat(-bound) : v;
+#endif
+}
+PRC_INLINE int smaller(int a, int b) { return a < b ? a : b; }
+PRC_INLINE int larger(int a, int b) { return a > b ? a : b; }
+
+// tanh(z) for z = u / (2 log2 e): 1 - 2 / (1 + 2^u), |error| < 2e-7. 2^u is a polynomial for the
+// fractional part and an addition to the exponent's bits for the integer part. NaN stays NaN.
+// Several vectors side by side, step by step, because the chain of one is all latency.
+constexpr double TANH_SCALE = 2 * 1.4426950408889634;
+template <int N>
+PRC_INLINE void tanh_of_scaled(Vector (&u)[N]) {
+    const float round = 12582912.f;  // 1.5 * 2^23: adding it leaves no fractional bits
+    Vector f[N], p[N];
+#define PRC_EACH _Pragma("GCC unroll 4") for (int i = 0; i < N; i++)
+    PRC_EACH u[i] = clamp(u[i], 64.f);
+    PRC_EACH p[i] = u[i] + round;
+    PRC_EACH f[i] = u[i] - (p[i] - round);
+    PRC_EACH u[i] = p[i];
+    PRC_EACH p[i] = f[i] * 1.32764713e-3f + 9.67554096e-3f;
+    PRC_EACH p[i] = p[i] * f[i] + 5.55071309e-2f;
+    PRC_EACH p[i] = p[i] * f[i] + 2.40221202e-1f;
+    PRC_EACH p[i] = p[i] * f[i] + 6.93146944e-1f;
+    PRC_EACH p[i] = p[i] * f[i] + 1.00000012f;
+    PRC_EACH u[i] = 1.f - 2.f / (1.f + (Vector)((IntVector)p[i] + ((IntVector)u[i] << 23)));
+#undef PRC_EACH
+}
+
+template <int... I>
+struct Indices {};
+template <int N, int... I>
+struct Count : Count<N - 1, N - 1, I...> {};
+template <int... I>
+struct Count<0, I...> {
+    typedef Indices<I...> type;
+};
+template <int... I>
+PRC_INLINE void interleave(Vector a, Vector b, Vector &low, Vector &high, Indices<I...>) {
+#if defined(__clang__)
+    low = __builtin_shufflevector(a, b, (I / 2 + I % 2 * LANES)...);
+    high = __builtin_shufflevector(a, b, (I / 2 + I % 2 * LANES + LANES / 2)...);
+#else
+    low = __builtin_shuffle(a, b, IntVector{(I / 2 + I % 2 * LANES)...});
+    high = __builtin_shuffle(a, b, IntVector{(I / 2 + I % 2 * LANES + LANES / 2)...});
+#endif
+}
+// Transposes a LANES x LANES tile: log2(LANES) perfect shuffles of its rows.
+PRC_INLINE void transpose(Vector (&tile)[LANES]) {
+#pragma GCC unroll 4
+    for (int step = 1; step < LANES; step *= 2) {
+        Vector next[LANES];
+#pragma GCC unroll 8
+        for (int i = 0; i < LANES / 2; i++)
+            interleave(tile[i], tile[i + LANES / 2], next[2 * i], next[2 * i + 1],
+                       typename Count<LANES>::type());
+        __builtin_memcpy(tile, next, sizeof(tile));
+    }
+}
