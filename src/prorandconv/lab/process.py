@@ -47,6 +47,8 @@ def deterministic(wanted: bool) -> Iterator[None]:
     filled = getattr(torch.utils.deterministic, _FILLING)
     cudnn = torch.backends.cudnn.deterministic
     if wanted:
+        # Without it, cuBLAS may add up in another order each time.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         # Filling memory before use finds mistakes, not differences, and costs time.
         setattr(torch.utils.deterministic, _FILLING, False)
         torch.use_deterministic_algorithms(True, warn_only=True)

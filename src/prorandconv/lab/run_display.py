@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 SECONDS_BETWEEN_LINES = 15.0
+SECONDS_BETWEEN_UPDATES = 0.5
 
 
 class RunDisplay:
@@ -46,9 +47,9 @@ class RunDisplay:
         self._accuracy: float | None = None
         self._bar: Progress | None = None
         if shown and sys.stderr.isatty():
-            columns = (TextColumn("{task.description}"), BarColumn(None))
+            columns = (BarColumn(20), TextColumn("{task.description}"))
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(title, total=epochs * steps, completed=done)
+            self._task = self._bar.add_task("", total=epochs * steps, completed=done)
         self._writer: Any = None
         if tensorboard is not None:
             from torch.utils.tensorboard import SummaryWriter
@@ -58,6 +59,7 @@ class RunDisplay:
     def __enter__(self) -> RunDisplay:
         if self._bar is not None:
             self._bar.start()
+            self.say(self._title)
         return self
 
     def __exit__(
@@ -83,7 +85,7 @@ class RunDisplay:
         self._done += 1
         self._images += images
         now = time.monotonic()
-        if now - self._mark > 1.0:
+        if now - self._mark > SECONDS_BETWEEN_UPDATES:
             self._rate = self._images / (now - self._mark)
             self._mark, self._images = now, 0
             if self._bar is not None:
@@ -91,14 +93,14 @@ class RunDisplay:
                 self._bar.update(self._task, completed=self._done, description=text)
         if self._bar is None and now - self._last_line > SECONDS_BETWEEN_LINES:
             self._last_line = now
-            self.say(self._described(epoch, loss, now))
+            self.say(f"{self._title}: {self._described(epoch, loss, now)}")
 
     def _described(self, epoch: int, loss: float, now: float) -> str:
         ran = self._done - self._before
         left = (now - self._began) / max(ran, 1) * (self._epochs * self._steps - self._done)
         accuracy = "" if self._accuracy is None else f", accuracy {self._accuracy:.1f} %"
         return (
-            f"{self._title}: epoch {epoch}/{self._epochs}, loss {loss:.3f}{accuracy}, "
+            f"epoch {epoch}/{self._epochs}, loss {loss:.3f}{accuracy}, "
             f"{self._rate:.0f} images/s, {duration(left)} left"
         )
 
