@@ -14,7 +14,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -72,16 +72,14 @@ def train(config: RunConfig, execution: Execution | None = None) -> Result:
         precision=config.precision,
     )
     plain = (config.to_mapping(), {**asdict(execution), "runs": str(execution.runs)})
-    launch: Callable[..., Any] = fabric.launch
-    if not spawned:
-        return cast(Result, launch(_run, *plain))
-    with signals(pass_on):
+    launch: Callable[..., Result] = fabric.launch
+    with signals(pass_on) if spawned else nullcontext():
         try:
-            outcome: Result = launch(_run, *plain)
+            outcome = launch(_run, *plain)
         except ProcessRaisedException as error:
             raise RunError(str(error).strip().splitlines()[-1]) from error
-    if "interrupted" in outcome:
-        raise StoppedError(outcome["interrupted"])
+    if "stopped" in outcome:
+        raise StoppedError(outcome["stopped"])
     return outcome
 
 
@@ -101,9 +99,7 @@ def _run(fabric: Fabric, config_mapping: dict[str, Any], execution_mapping: Any)
         try:
             return run.to_the_end()
         except StoppedError as stopped:
-            if config.processes == 1 or "TORCHELASTIC_RUN_ID" in os.environ:
-                raise
-            return {"interrupted": str(stopped)}
+            return {"stopped": str(stopped)}
 
 
 class Run:
