@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from scipy.io import savemat
 
@@ -123,3 +124,34 @@ class Writer:
 @pytest.fixture(scope="session")
 def write():
     return Writer()
+
+
+@pytest.fixture
+def mini(mini_cache, monkeypatch):
+    """digits-mini in a cache of the tests, and the tests' own networks and losses to import."""
+    monkeypatch.setenv("PRORANDCONV_CACHE", str(mini_cache))
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "own"))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield mini_cache
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def small_run(mini):
+    """Makes the config of a run that takes a second."""
+    from prorandconv.lab.config import RunConfig
+
+    def make(method="pro-randconv", **changes):
+        small = {
+            "network": "own_lab:tiny",
+            "epochs": 3,
+            "batch_size": 32,
+            "learning_rate": 0.05,
+            "train_images": 320,
+            "test_images": 100,
+            "target_every": 2,
+        }
+        return RunConfig.paper("digits-mini", "mnist", method, **(small | changes))
+
+    return make

@@ -6,13 +6,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import tyro
 from rich.console import Console
 from rich.table import Table
 
 from ..errors import ProRandConvError
+from .run_commands import Evaluate, Predict, Train, train_defaults
 
 # Commands import what they call when they run: --help must not wait for data and networks.
 
@@ -210,6 +211,24 @@ class Data:
 
 
 @dataclass(frozen=True)
+class Quickstart:
+    """Train ERM and Pro-RandConv on digits-mini and show both on four unseen domains (minutes)."""
+
+    output: Path = Path("quickstart")
+    """folder for the table, the plot, the sheet of augmented digits, and the runs"""
+    epochs: int = 12
+    """of each run"""
+    seeds: tuple[int, ...] = (0,)
+    """a pair of runs for each seed; figures are means"""
+
+    def run(self, out: Console) -> int:
+        """Train, print and write."""
+        from .quickstart import quickstart
+
+        return quickstart(out, self.output, epochs=self.epochs, seeds=self.seeds)
+
+
+@dataclass(frozen=True)
 class Version:
     """Print the version."""
 
@@ -221,23 +240,35 @@ class Version:
         return 0
 
 
-Command = (
-    Annotated[Data, tyro.conf.subcommand("data")]
-    | Annotated[Version, tyro.conf.subcommand("version")]
-)
+Command = Data | Train | Evaluate | Predict | Quickstart | Version
 """What can be called; a further command is one more dataclass with a method ``run``."""
+
+
+def _commands(words: Sequence[str]) -> type[Command]:
+    """The commands, with the defaults that fit the words."""
+    train = train_defaults(words) if "train" in words[:1] else Train()
+    known = (
+        Annotated[Data, tyro.conf.subcommand("data")]
+        | Annotated[Train, tyro.conf.subcommand("train", default=train)]
+        | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+        | Annotated[Predict, tyro.conf.subcommand("predict")]
+        | Annotated[Quickstart, tyro.conf.subcommand("quickstart")]
+        | Annotated[Version, tyro.conf.subcommand("version")]
+    )
+    return cast(type[Command], known)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends the process with the command's exit code."""
-    command: Data | Version = tyro.cli(
-        Command,
-        prog="prorandconv",
-        config=(tyro.conf.OmitSubcommandPrefixes,),
-        description="Progressive random convolutions: data, training, studies.",
-        args=arguments,
-    )
+    words = sys.argv[1:] if arguments is None else arguments
     try:
+        command = tyro.cli(
+            _commands(words),
+            prog="prorandconv",
+            config=(tyro.conf.OmitSubcommandPrefixes,),
+            description="Progressive random convolutions: data, training, studies.",
+            args=words,
+        )
         code = command.run(Console(width=None if sys.stdout.isatty() else 160))
     except ProRandConvError as error:
         print(f"prorandconv: {error}", file=sys.stderr)

@@ -1,0 +1,211 @@
+"""What one training step costs, and where the time goes.
+
+python benchmarks/training.py --output docs/results/speed/training.json
+
+For each network: one ERM step and one Pro-RandConv step of the lab's own loop, and the same
+Pro-RandConv step written by hand around stock operators (torchvision's deformable convolution, one
+call for each repetition, a DataLoader that normalises image by image). All are measured in turns in
+one process on the same machine; figures are medians over steps, claims are ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+import torchvision
+from lightning_fabric import Fabric
+from torch import Tensor
+from torch.utils.data import DataLoader, TensorDataset
+
+import prorandconv as prc
+from prorandconv.lab.config import Execution, RunConfig
+from prorandconv.lab.data.images import ImageFormat
+from prorandconv.lab.data.in_memory import InMemoryImages
+from prorandconv.lab.models import build
+from prorandconv.lab.run_directory import RunDirectory
+from prorandconv.lab.training import Run
+
+SETTINGS = {"lenet": (32, 64), "resnet18": (224, 64)}
+LIMITS = {"lenet": 0.15, "resnet18": 0.10}
+MEAN, STD = (0.5, 0.5, 0.5), (0.5, 0.5, 0.5)
+
+
+def photos(count: int, size: int) -> InMemoryImages:
+    """Noise in the shape of a data set: the cost of a step does not depend on the content."""
+    generator = torch.Generator().manual_seed(0)
+    pixels = torch.randint(256, (count, 3, size, size), dtype=torch.uint8, generator=generator)
+    form = ImageFormat(size, MEAN, STD, base_augmentation=False)
+    names = tuple("0123456789")
+    return InMemoryImages(
+        pixels, torch.arange(count) % 10, classes=names, split="train", format=form
+    )
+
+
+class Clock:
+    """Sums up the time spent in wrapped functions."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, with its time counted."""
+
+        def timed(*arguments: Any, **options: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return function(*arguments, **options)
+            finally:
+                self.seconds += time.perf_counter() - began
+
+        return timed
+
+
+class LabStep:
+    """The steps of the lab's own loop, on images of any size."""
+
+    def __init__(self, method: str, network: str, images: InMemoryImages, batch: int) -> None:
+        config = RunConfig.paper("digits-mini", "mnist", method, batch_size=batch, epochs=1)
+        self.folder = tempfile.TemporaryDirectory()
+        fabric = Fabric(accelerator="cpu", devices=1)
+        directory = RunDirectory(Path(self.folder.name))
+        self.run = Run(fabric, config, Execution(quiet=True), directory)
+        size = images.format.image_size
+        net = build(network, classes=10, image_size=size)
+        optimiser = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+        self.run.net, self.run.training = net, images
+        self.run.network, self.run.optimiser = fabric.setup(net, optimiser)
+        self.run.saved = time.monotonic()
+        self.times: list[tuple[float, float, float]] = []
+        self._measure(images)
+
+    def _measure(self, images: InMemoryImages) -> None:
+        """Note for each step its whole time, and the parts of network and augmentation."""
+        run, forward, backward, in_loss = self.run, Clock(), Clock(), Clock()
+        loss_of = run.config.options.loss(images.format)
+
+        def loss(network: Any, x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
+            return loss_of(forward.around(network), x, y, generator)
+
+        run.loss = in_loss.around(loss)
+        run.fabric.backward = backward.around(run.fabric.backward)  # type: ignore[method-assign]
+        run.optimiser.step = backward.around(run.optimiser.step)  # type: ignore[method-assign]
+        times = self.times
+
+        class Display:
+            began = 0.0
+
+            def step(self, *arguments: Any) -> None:
+                now = time.perf_counter()
+                network = forward.seconds + backward.seconds
+                if self.began:
+                    times.append((now - self.began, network, in_loss.seconds - forward.seconds))
+                forward.seconds = backward.seconds = in_loss.seconds = 0.0
+                self.began = now
+
+        run.display = self.display = Display()  # type: ignore[assignment]
+
+    def once_more(self) -> None:
+        """Go through the images."""
+        self.run.at.step = 0
+        self.display.began = 0.0
+        self.run.train_epoch()
+
+
+def by_hand(network: str, images: InMemoryImages, batch: int, times: list[float]) -> None:
+    """The same step around stock operators: one pass over the images."""
+    size = images.format.image_size
+    net = build(network, classes=10, image_size=size)
+    optimiser = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    mean, std = torch.tensor(MEAN).view(3, 1, 1), torch.tensor(STD).view(3, 1, 1)
+    loader = DataLoader(TensorDataset(images.pixels, images.labels), batch, shuffle=True)
+    augment = prc.ProRandConv()
+    began = 0.0
+    for pixels, y in loader:
+        x = torch.stack([(one.float() / 255 - mean) / std for one in pixels])
+        params = augment.draw(x)
+        augmented = x
+        for _ in range(int(params.repeats)):  # type: ignore[arg-type]
+            offsets = params.offsets.expand(len(x), -1, -1, -1)  # type: ignore[union-attr]
+            augmented = torchvision.ops.deform_conv2d(
+                augmented, offsets, params.weight, padding=params.weight.shape[-1] // 2
+            )
+            augmented = F.instance_norm(augmented)
+            gamma, beta = params.gamma, params.beta
+            augmented = torch.tanh(gamma.view(-1, 1, 1) * augmented + beta.view(-1, 1, 1))  # type: ignore[union-attr]
+        loss = F.cross_entropy(net(torch.cat((x, augmented))), y.repeat(2))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        now = time.perf_counter()
+        if began:
+            times.append(now - began)
+        began = now
+
+
+def measure(network: str, rounds: int, steps: int) -> dict[str, Any]:
+    """Medians for one network."""
+    size, batch = SETTINGS[network]
+    images = photos(batch * (steps + 1), size)
+    ways = {method: LabStep(method, network, images, batch) for method in ("erm", "pro-randconv")}
+    hand: list[float] = []
+    for _ in range(rounds):
+        for way in ways.values():
+            way.once_more()
+        by_hand(network, images, batch, hand)
+    found: dict[str, Any] = {"image_size": size, "batch_size": batch, "rounds": rounds}
+    for method, way in ways.items():
+        # Means for the parts: L differs from step to step, and with it the augmentation.
+        columns = zip(*way.times, strict=True)
+        whole, network_time, augmentation = (statistics.mean(column) for column in columns)
+        found[method] = {
+            "steps": len(way.times),
+            "images_per_second": batch / whole,
+            "median_step_ms": 1000 * statistics.median(t[0] for t in way.times),
+            "share_network": network_time / whole,
+            "share_augmentation": augmentation / whole,
+            "share_data_and_loop": (whole - network_time - augmentation) / whole,
+            "share_but_network": 1 - network_time / whole,
+        }
+    by_hand_rate = batch / statistics.mean(hand)
+    found["by_hand_images_per_second"] = by_hand_rate
+    lab_rate = found["pro-randconv"]["images_per_second"]
+    found["loop_over_by_hand"] = lab_rate / by_hand_rate
+    found["goal_share_but_network"] = LIMITS[network]
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--networks", nargs="+", default=list(SETTINGS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    found: dict[str, Any] = {
+        "machine": {
+            "processor": platform.processor() or platform.machine(),
+            "threads": torch.get_num_threads(),
+            "torch": torch.__version__,
+            "engines": list(prc.engines()),
+        }
+    }
+    for network in options.networks:
+        found[network] = measure(network, options.rounds, 30 if network == "lenet" else 2)
+        print(json.dumps({network: found[network]}, indent=1), flush=True)
+    if options.output is not None:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

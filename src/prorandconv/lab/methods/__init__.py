@@ -1,0 +1,46 @@
+"""The methods of the paper's tables, one file each, and whatever a user brings."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+
+from ...errors import ProRandConvError
+from .contract import Loss, Method
+from .own_function import own_method
+
+METHODS = {
+    "erm": "erm:ERM",
+    "randconv": "randconv:RandConvMethod",
+    "progressive": "progressive:Progressive",
+    "pro-randconv": "pro_randconv:ProRandConvMethod",
+    "color-jitter": "color_jitter:ColorJitter",
+    "grayscale": "grayscale:Grayscale",
+    "perspective": "perspective:Perspective",
+    "rotate": "rotate:Rotate",
+    "autoaugment": "autoaugment:AutoAugment",
+    "randaugment": "randaugment:RandAugment",
+}
+"""Where each method is: a module beside this one, and the class in it."""
+
+__all__ = ["METHODS", "Loss", "Method", "method_class"]
+
+
+def method_class(name: str) -> type[Method]:
+    """A method by its name, or by ``package.module:function``.
+
+    Example:
+        >>> method_class("pro-randconv")().max_repeats
+        10
+    """
+    if name in METHODS:
+        module, _, attribute = METHODS[name].partition(":")
+        found: type[Method] = getattr(import_module(f".{module}", __package__), attribute)
+        return found
+    if ":" in name:
+        return own_method(name)
+    close = difflib.get_close_matches(name, METHODS, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise ProRandConvError.about(
+        "method", name, f"one of {', '.join(METHODS)}, or package.module:function{hint}"
+    )

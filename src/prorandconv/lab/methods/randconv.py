@@ -1,0 +1,80 @@
+"""RandConv (Xu et al., 2021): the predecessor, with its consistency loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ... import RandConv
+from ...functional import ContrastPart, Padding
+from ...params import Range
+from ..data import ImageFormat
+from .contract import Loss, Method
+
+VIEWS = 3
+
+
+@dataclass(frozen=True)
+class RandConvMethod(Method):
+    """For each mini-batch, draw one random convolution; learn from the result, or the original.
+
+    With the consistency loss, three views of the original images are drawn. The task loss is the
+    cross-entropy of the first; added is λ times the mean Kullback-Leibler divergence of the three
+    predictions from their average.
+    """
+
+    consistency: bool = True
+    """whether predictions for three views are drawn towards their average"""
+    consistency_weight: float | None = None
+    """λ; None: 5, or 10 with mixing"""
+    mix: bool = False
+    """mix the result with the original by a random share; then no mini-batch stays as it is"""
+    kernel_sizes: tuple[int, ...] = (1, 3, 5, 7)
+    """pool from which the kernel's side k is drawn"""
+    identity: float = 0.5
+    """probability that a view is the original images (without mixing)"""
+    smoothing: Range | None = None
+    """range of σ_g, the width of a Gaussian filter on the kernel; None: no filter"""
+    offsets: Range | Literal["auto"] | None = None
+    """range of σ_Δ, the deviation of deformable offsets in pixels; None: no offsets"""
+    contrast: bool | tuple[ContrastPart, ...] = False
+    """contrast diversification: all, none, or some of standardise, affine, tanh"""
+    weight_std: float | Range | None = None
+    """σ_w, or its range; None: 1 / sqrt(k² C)"""
+    padding: Padding = "zeros"
+    """how an image goes on outside"""
+
+    def loss(self, format: ImageFormat) -> Loss:
+        """Cross-entropy of the first view, and consistency of all."""
+        augment = RandConv(
+            self.kernel_sizes,
+            mix=self.mix,
+            identity=0.0 if self.mix else self.identity,
+            smoothing=self.smoothing,
+            offsets=self.offsets,
+            contrast=self.contrast,
+            weight_std=self.weight_std,
+            padding=self.padding,
+        )
+        own = self.consistency_weight
+        weight = own if own is not None else (10.0 if self.mix else 5.0)
+        views = VIEWS if self.consistency else 1
+
+        def loss(network: nn.Module, x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
+            drawn = [augment(x, params=augment.draw(x, generator)) for _ in range(views)]
+            predictions = network(torch.cat(drawn)).chunk(views)
+            task = F.cross_entropy(predictions[0], y)
+            return task + weight * divergence(predictions) if self.consistency else task
+
+        return loss
+
+
+def divergence(predictions: tuple[Tensor, ...]) -> Tensor:
+    """Mean over views and images of KL(p_j || p̄), p̄ being the views' average prediction."""
+    logs = torch.stack([F.log_softmax(view.float(), dim=1) for view in predictions])
+    average = logs.exp().mean(0).clamp_min(1e-7).log()
+    return (logs.exp() * (logs - average)).sum(-1).mean()

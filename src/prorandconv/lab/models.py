@@ -1,0 +1,235 @@
+"""Networks by name: the paper's LeNet, torchvision's classifiers, or a function of your own."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+import torchvision
+from torch import Tensor, nn
+
+from ..errors import ProRandConvError
+
+TWO_HEADED = ("googlenet", "inception_v3")
+"""Classifiers with auxiliary heads for training, which are left out: one network, one output."""
+
+
+class LeNet(nn.Sequential):
+    """The paper's network for Digits: two convolutions, three linear layers.
+
+    Args:
+        classes: number of classes.
+        image_size: side of an image in pixels.
+
+    Example:
+        >>> LeNet(10)(torch.zeros(2, 3, 32, 32)).shape
+        torch.Size([2, 10])
+    """
+
+    def __init__(self, classes: int, image_size: int = 32) -> None:
+        side = ((image_size - 4) // 2 - 4) // 2
+        if side < 1:
+            raise ProRandConvError.about("image_size", image_size, "at least 16 pixels for lenet")
+        super().__init__(
+            nn.Conv2d(3, 64, 5),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(2),
+            nn.Conv2d(64, 128, 5),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(128 * side * side, 1024),
+            nn.ReLU(inplace=True),
+            nn.Linear(1024, 1024),
+            nn.ReLU(inplace=True),
+            nn.Linear(1024, classes),
+        )
+
+
+def build(
+    name: str,
+    *,
+    classes: int,
+    image_size: int,
+    pretrained: bool = False,
+    weights: Path | None = None,
+) -> nn.Module:
+    """Make a network; its first weights come from torch's global generator.
+
+    Args:
+        name: ``"lenet"``, a classifier of torchvision such as ``"resnet18"``, or
+            ``"package.module:function"``, which is called with ``classes`` and ``image_size``.
+        classes: number of classes.
+        image_size: side of an image in pixels.
+        pretrained: start from torchvision's first ImageNet weights (IMAGENET1K_V1).
+        weights: start from this file instead, .safetensors or .pth.
+    """
+    network = _maker(name)(classes, image_size)
+    if weights is not None:
+        load_weights(network, read_weights(weights), origin=str(weights))
+    elif pretrained:
+        load_weights(network, _published(name), origin=f"torchvision's weights of {name}")
+    return network
+
+
+def _maker(name: str) -> Callable[[int, int], nn.Module]:
+    if name == "lenet":
+        return LeNet
+    if ":" in name:
+        made: Callable[[int, int], nn.Module] = importable("network", name)
+        return made
+    known = torchvision.models.list_models(module=torchvision.models)
+    if name not in known:
+        close = difflib.get_close_matches(name, ["lenet", *known], n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ProRandConvError.about(
+            "network",
+            name,
+            f"lenet, a classifier of torchvision, or package.module:function{hint}",
+        )
+    extra: dict[str, Any] = {"aux_logits": False, "init_weights": True}
+    options = extra if name in TWO_HEADED else {}
+    return lambda classes, _: torchvision.models.get_model(
+        name, weights=None, num_classes=classes, **options
+    )
+
+
+def importable(argument: str, name: str) -> Any:
+    """What ``package.module:attribute`` names.
+
+    Args:
+        argument: whose value the name is, for the message.
+        name: the name.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ProRandConvError.about(
+            argument, name, f"package.module:attribute that can be imported ({error})"
+        ) from error
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Read a state dict, or the one under the key ``state_dict`` or ``model``."""
+    if not path.is_file():
+        raise ProRandConvError.about("weights", str(path), "a file that exists")
+    try:
+        if path.suffix == ".safetensors":
+            return safetensors.torch.load_file(path)
+        stored = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # both readers raise a dozen kinds for a damaged file
+        raise ProRandConvError.about(
+            "weights", str(path), f"an intact .safetensors or .pth file ({error})"
+        ) from error
+    for key in ("state_dict", "model"):
+        if isinstance(stored, dict) and isinstance(stored.get(key), dict):
+            stored = stored[key]
+    if not isinstance(stored, dict) or not all(isinstance(v, Tensor) for v in stored.values()):
+        raise ProRandConvError.about("weights", str(path), "a state dict: names and tensors")
+    return {name.removeprefix("module."): value for name, value in stored.items()}
+
+
+def _published(name: str) -> dict[str, Tensor]:
+    try:
+        published = torchvision.models.get_model_weights(name)["IMAGENET1K_V1"]
+    except (KeyError, ValueError) as error:
+        raise ProRandConvError.about(
+            "pretrained", True, f"False, or weights=PATH: torchvision has no weights of {name!r}"
+        ) from error
+    try:
+        stored: dict[str, Tensor] = published.get_state_dict(progress=False, check_hash=True)
+    except OSError as error:
+        raise ProRandConvError.about(
+            "pretrained",
+            True,
+            f"a connection to download {published.url}, or weights=PATH with that file ({error})",
+        ) from error
+    if name in TWO_HEADED:
+        return {k: v for k, v in stored.items() if not k.lower().startswith("aux")}
+    return stored
+
+
+def load_weights(network: nn.Module, stored: Mapping[str, Tensor], *, origin: str) -> None:
+    """Load weights strictly; only the classifier may differ, and then keeps its first weights.
+
+    Args:
+        network: what to load into.
+        stored: the weights by name.
+        origin: where they come from, for the message.
+    """
+    own = network.state_dict()
+    head = classifier(network)
+    chosen = {
+        name: value
+        for name, value in stored.items()
+        if not (name.startswith(f"{head}.") and name in own and own[name].shape != value.shape)
+    }
+    body = {name for name in own if not name.startswith(f"{head}.")}
+    problems = [f"{name} is missing" for name in sorted(body - set(stored))]
+    problems += [f"{name} is unknown" for name in sorted(set(stored) - set(own))]
+    problems += [
+        f"{name} has shape {tuple(value.shape)}, not {tuple(own[name].shape)}"
+        for name, value in chosen.items()
+        if name in own and value.shape != own[name].shape
+    ]
+    if problems:
+        shown = "; ".join(problems[:3]) + (f"; {len(problems) - 3} more" if problems[3:] else "")
+        raise ProRandConvError.about(
+            "weights", origin, f"weights of this network, but for the classifier: {shown}"
+        )
+    network.load_state_dict(chosen, strict=False)
+
+
+def classifier(network: nn.Module) -> str:
+    """Name of the last layer with weights, which turns features into classes."""
+    layers: list[str] = [
+        name
+        for name, module in network.named_modules()
+        if isinstance(module, nn.Linear | nn.Conv2d)
+    ]
+    if not layers:
+        raise ProRandConvError.about("network", type(network).__name__, "a network with layers")
+    return layers[-1]
+
+
+def macs(network: nn.Module, image_size: int) -> int:
+    """Multiply-accumulates of one image, counted the way the paper's 28.77 M for LeNet is.
+
+    Convolutions and linear layers count each product and each bias, normalisations two operations
+    and activations one for each element, poolings one for each element they read.
+
+    Args:
+        network: what to count; functions that are no modules are not seen.
+        image_size: side of the image in pixels.
+    """
+    total = 0
+
+    def count(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        nonlocal total
+        if isinstance(module, nn.Linear | nn.Conv2d):
+            products = module.weight[0].numel() + (module.bias is not None)
+            total += output.numel() * products
+        elif isinstance(module, nn.BatchNorm2d | nn.LayerNorm):
+            total += 2 * output.numel()
+        elif isinstance(module, nn.ReLU | nn.ReLU6 | nn.GELU | nn.SiLU | nn.Hardswish):
+            total += output.numel()
+        elif isinstance(module, nn.MaxPool2d | nn.AvgPool2d | nn.AdaptiveAvgPool2d):
+            total += inputs[0].numel()
+
+    hooks = [module.register_forward_hook(count) for module in network.modules()]
+    was_training = network.training
+    try:
+        device = next(network.parameters()).device
+        with torch.no_grad():
+            network.eval()(torch.zeros(1, 3, image_size, image_size, device=device))
+    finally:
+        network.train(was_training)
+        for hook in hooks:
+            hook.remove()
+    return total

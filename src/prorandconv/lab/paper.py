@@ -1,0 +1,90 @@
+"""The paper's figures, from the one file that holds them, with the table and row they come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from .config import RunConfig
+from .methods import method_class
+
+PREFERRED = ("Table 1", "Table 2", "Table 3")
+"""Tables that other tables repeat rows of."""
+
+
+@cache
+def paper_tables() -> tuple[dict[str, Any], ...]:
+    """All tables, as in ``paper.json``."""
+    stored = json.loads(files(__package__).joinpath("paper.json").read_text())
+    return tuple(stored["tables"])
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """What the paper reports for a run like this one."""
+
+    table: str
+    row: str
+    targets: Mapping[str, float]
+    """accuracy by target; empty where the paper has only the average"""
+    average: float | None
+    """over the targets, as the paper prints it"""
+
+    def average_over(self, names: tuple[str, ...]) -> float | None:
+        """The paper's average over these targets only, to compare like with like."""
+        if not self.targets:
+            return self.average
+        if not names or any(name not in self.targets for name in names):
+            return None
+        return sum(self.targets[name] for name in names) / len(names)
+
+
+def paper_row(config: RunConfig) -> PaperRow | None:
+    """The paper's row for a run, if it has one; lengths and seeds are not compared.
+
+    Example:
+        >>> paper_row(RunConfig.paper("digits", method="erm")).targets["usps"]
+        78.21
+    """
+    tables = sorted(paper_tables(), key=lambda table: table["table"] not in PREFERRED)
+    for table in tables:
+        if not _same_setting(table, config):
+            continue
+        for row in table["rows"]:
+            if row.get("method") == config.method and row["options"] == changed_options(config):
+                return _read(table, row, config)
+    return None
+
+
+def changed_options(config: RunConfig) -> dict[str, Any]:
+    """The options that differ from the method's own, as plain values."""
+    default = method_class(config.method)()
+    plain = config.to_mapping()["options"]
+    names = [f.name for f in fields(config.options)]
+    return {n: plain[n] for n in names if getattr(config.options, n) != getattr(default, n)}
+
+
+def _same_setting(table: Mapping[str, Any], config: RunConfig) -> bool:
+    if table["columns"] not in ("target", "source"):
+        return False
+    if table.get("benchmark") != config.benchmark or table.get("network") != config.network:
+        return False
+    if "source" in table:
+        return bool(table["source"] == list(config.source))
+    return bool(table.get("multi_source", False) == (len(config.source) > 1))
+
+
+def _read(table: Mapping[str, Any], row: Mapping[str, Any], config: RunConfig) -> PaperRow:
+    values = row["values"]
+    if table["columns"] == "source":
+        return PaperRow(table["table"], row["row"], {}, values.get(config.source[0]))
+    targets = {name: value for name, value in values.items() if not name.startswith("average")}
+    if table.get("multi_source"):
+        targets = {name: value for name, value in targets.items() if name not in config.source}
+        average = sum(targets.values()) / len(targets) if targets else None
+        return PaperRow(table["table"], row["row"], targets, average)
+    return PaperRow(table["table"], row["row"], targets, values.get("average"))

@@ -1,0 +1,133 @@
+"""How a run shows itself: a bar on a terminal, sparse lines elsewhere, TensorBoard if asked."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+SECONDS_BETWEEN_LINES = 15.0
+SECONDS_BETWEEN_UPDATES = 0.5
+
+
+class RunDisplay:
+    """Shows epoch, loss, accuracy, images per second and time left, on standard error.
+
+    Args:
+        title: what is being trained.
+        epochs: of the whole run.
+        steps: of an epoch.
+        done: steps that were done before this process.
+        shown: False shows nothing, as on all ranks but the first.
+        tensorboard: folder for TensorBoard, or None.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        *,
+        epochs: int,
+        steps: int,
+        done: int = 0,
+        shown: bool = True,
+        tensorboard: Path | None = None,
+    ) -> None:
+        self._title, self._epochs, self._steps = title, epochs, steps
+        self._before = self._done = done
+        self._shown = shown
+        self._began = self._last_line = self._mark = time.monotonic()
+        self._images = 0
+        self._rate = 0.0
+        self._accuracy: float | None = None
+        self._bar: Progress | None = None
+        if shown and sys.stderr.isatty():
+            columns = (BarColumn(20), TextColumn("{task.description}"))
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task("", total=epochs * steps, completed=done)
+        self._writer: Any = None
+        if tensorboard is not None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._writer = SummaryWriter(str(tensorboard), purge_step=done // max(steps, 1) + 1)
+
+    def __enter__(self) -> RunDisplay:
+        if self._bar is not None:
+            self._bar.start()
+            self.say(self._title)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        if self._writer is not None:
+            self._writer.close()
+
+    def say(self, text: str) -> None:
+        """Print a line that stays."""
+        if self._bar is not None:
+            self._bar.console.print(text, highlight=False)
+        elif self._shown:
+            print(text, file=sys.stderr, flush=True)
+
+    def step(self, epoch: int, loss: float, images: int) -> None:
+        """One more step is done."""
+        self._done += 1
+        self._images += images
+        now = time.monotonic()
+        if now - self._mark > SECONDS_BETWEEN_UPDATES:
+            self._rate = self._images / (now - self._mark)
+            self._mark, self._images = now, 0
+            if self._bar is not None:
+                text = self._described(epoch, loss, now)
+                self._bar.update(self._task, completed=self._done, description=text)
+        if self._bar is None and now - self._last_line > SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            self.say(f"{self._title}: {self._described(epoch, loss, now)}")
+
+    def _described(self, epoch: int, loss: float, now: float) -> str:
+        ran = self._done - self._before
+        left = (now - self._began) / max(ran, 1) * (self._epochs * self._steps - self._done)
+        accuracy = "" if self._accuracy is None else f", accuracy {self._accuracy:.1f} %"
+        return (
+            f"epoch {epoch}/{self._epochs}, loss {loss:.3f}{accuracy}, "
+            f"{self._rate:.0f} images/s, {duration(left)} left"
+        )
+
+    def pause(self) -> None:
+        """Leave out of the rate what is not training."""
+        self._mark, self._images = time.monotonic(), 0
+
+    def epoch(self, line: Mapping[str, Any]) -> None:
+        """An epoch is done, with this line of metrics."""
+        self._accuracy = line["val_accuracy"]
+        self.pause()
+        if self._writer is not None:
+            for name in ("train_loss", "val_accuracy", "learning_rate"):
+                self._writer.add_scalar(name, line[name], line["epoch"])
+            for name, accuracy in line.get("targets", {}).items():
+                self._writer.add_scalar(f"targets/{name}", accuracy, line["epoch"])
+            self._writer.flush()
+
+
+def duration(seconds: float) -> str:
+    """A time for people: 45 s, 3 min, 2 h 05 min.
+
+    Example:
+        >>> duration(45), duration(200), duration(7500)
+        ('45 s', '3 min', '2 h 05 min')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -1,0 +1,59 @@
+"""A network, losses and a child process of a user's own, importable by child processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def tiny(classes: int, image_size: int) -> nn.Module:
+    """Small enough for a step of a millisecond; dropout draws from torch's own generator."""
+    side = (image_size // 2 - 4) // 2
+    return nn.Sequential(
+        nn.AvgPool2d(2),
+        nn.Conv2d(3, 8, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(0.1),
+        nn.Linear(8 * side * side, classes),
+    )
+
+
+def plain(classes: int, image_size: int) -> nn.Module:
+    """Without dropout: its result does not depend on how images are dealt to processes."""
+    return nn.Sequential(
+        nn.AvgPool2d(4), nn.Flatten(), nn.Linear(3 * (image_size // 4) ** 2, classes)
+    )
+
+
+def weighted(network, images, labels, generator, *, weight: float = 2.0, power: int = 1):
+    return weight**power * F.cross_entropy(network(images), labels)
+
+
+def recorded(network, images, labels, generator, *, folder: str = ""):
+    """Cross-entropy that notes what each process has seen and drawn."""
+    rank = os.environ.get("LOCAL_RANK") or torch.distributed.get_rank()
+    drawn = float(torch.rand((), generator=generator))
+    with open(Path(folder) / f"rank{rank}.jsonl", "a") as file:
+        file.write(json.dumps({"images": len(labels), "drawn": drawn}) + "\n")
+    return F.cross_entropy(network(images), labels)
+
+
+def child(config: dict, runs: str, minutes: float) -> None:
+    """Train in a process of its own; the exit code says how it went."""
+    from prorandconv.lab.config import Execution, RunConfig
+    from prorandconv.lab.training import StoppedError, train
+
+    torch.set_num_threads(1)
+    execution = Execution(runs=Path(runs), checkpoint_minutes=minutes, quiet=True)
+    try:
+        train(RunConfig.from_mapping(config), execution)
+    except StoppedError:
+        sys.exit(130)
