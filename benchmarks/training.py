@@ -121,8 +121,14 @@ class LabStep:
         self.run.train_epoch()
 
 
-def by_hand(network: str, images: InMemoryImages, batch: int, times: list[float]) -> None:
-    """The same step around stock operators: one pass over the images."""
+def by_hand(
+    network: str,
+    images: InMemoryImages,
+    batch: int,
+    generator: torch.Generator,
+    times: list[float],
+) -> None:
+    """The same step, with the same draws, around stock operators: one pass over the images."""
     size = images.format.image_size
     net = build(network, classes=10, image_size=size)
     optimiser = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
@@ -132,7 +138,7 @@ def by_hand(network: str, images: InMemoryImages, batch: int, times: list[float]
     began = 0.0
     for pixels, y in loader:
         x = torch.stack([(one.float() / 255 - mean) / std for one in pixels])
-        params = augment.draw(x)
+        params = augment.draw(x, generator)
         augmented = x
         for _ in range(int(params.repeats)):  # type: ignore[arg-type]
             offsets = params.offsets.expand(len(x), -1, -1, -1)  # type: ignore[union-attr]
@@ -158,10 +164,11 @@ def measure(network: str, rounds: int, steps: int) -> dict[str, Any]:
     images = photos(batch * (steps + 1), size)
     ways = {method: LabStep(method, network, images, batch) for method in ("erm", "pro-randconv")}
     hand: list[float] = []
+    generator = ways["pro-randconv"].run.augmentation.clone_state()
     for _ in range(rounds):
         for way in ways.values():
             way.once_more()
-        by_hand(network, images, batch, hand)
+        by_hand(network, images, batch, generator, hand)
     found: dict[str, Any] = {"image_size": size, "batch_size": batch, "rounds": rounds}
     for method, way in ways.items():
         # Means for the parts: L differs from step to step, and with it the augmentation.
