@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -144,10 +145,10 @@ def _plot(rows: dict[str, dict[str, list[float]]], folder: Path) -> None:
         name = METHODS[method]
         bars = axes.bar(places + shift, means, 0.38, yerr=error, color=colour, label=name)
         axes.bar_label(bars, fmt="%.0f", padding=2)
-    names = [NAMES.get(name, name).replace(" (", "\n(").replace(", ", ",\n") for name in rows]
-    axes.set_xticks(places, names)
+    axes.set_xticks(places, [fill(NAMES.get(name, name), 15) for name in rows])
+    axes.set_xlim(-1.0, len(rows) - 0.5)
     axes.axhline(10, color="black", linewidth=0.8, linestyle=":")
-    axes.annotate("chance", (len(rows) - 0.52, 11), ha="right", fontsize=8)
+    axes.annotate("chance", (-0.97, 11), fontsize=8)
     axes.set_ylabel("accuracy, %")
     axes.set_ylim(0, 105)
     axes.spines[["top", "right"]].set_visible(False)
