@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from . import ops
+from . import checks, ops
 from .errors import ProRandConvError
 from .ops import Engine
 from .ops.block import Block, Contrast, standardised
@@ -92,7 +92,7 @@ def gaussian_window(
                 [0.1350, 1.0000, 0.1350],
                 [0.0180, 0.1350, 0.0180]])
     """
-    check_kernel_size("kernel_size", kernel_size)
+    checks.kernel_size("kernel_size", kernel_size)
     sigma = torch.as_tensor(sigma, dtype=dtype, device=device)
     tap = torch.arange(kernel_size, dtype=sigma.dtype, device=sigma.device) - kernel_size // 2
     along = torch.exp(tap.square() * sigma.square().mul(-2).reciprocal().unsqueeze(-1))
@@ -218,31 +218,6 @@ def compute_dtype(x: Tensor) -> torch.dtype:
     return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
-def check_images(x: Tensor) -> None:
-    """Refuse what cannot be augmented."""
-    if not x.is_floating_point():
-        raise ProRandConvError.about(
-            "x",
-            x.dtype,
-            "floating point images, normalised as the network eats them; convert with "
-            "torchvision.transforms.v2.ToDtype(torch.float32, scale=True) and Normalize",
-        )
-    if x.dim() < 3:
-        raise ProRandConvError.about(
-            "x", tuple(x.shape), "images of shape (C, H, W) or (N, C, H, W)"
-        )
-
-
-def check_kernel_size(argument: str, kernel_size: int) -> None:
-    """Refuse kernels without a middle."""
-    if isinstance(kernel_size, bool) or not isinstance(kernel_size, int) or kernel_size < 1:
-        raise ProRandConvError.about(argument, kernel_size, "an odd whole number >= 1, e.g. 3")
-    if kernel_size % 2 == 0:
-        raise ProRandConvError.about(
-            argument, kernel_size, f"an odd number, e.g. {kernel_size - 1} or {kernel_size + 1}"
-        )
-
-
 def _blocks(
     x: Tensor,
     params: BlockParams,
@@ -252,7 +227,7 @@ def _blocks(
     engine: Engine,
 ) -> Tensor:
     """Repeat the block on the chosen images (n, C, H, W); ``x`` itself if none is to change."""
-    check_images(x)
+    checks.images(x)
     if padding not in PADDINGS:
         raise ProRandConvError.about("padding", padding, f"one of {PADDINGS}")
     if x.numel() == 0 or params.identity:
@@ -321,7 +296,7 @@ def _per_channel(value: float | Sequence[float], images: Tensor) -> Tensor:
 
 
 def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, padding: Padding) -> None:
-    check_images(x)
+    checks.images(x)
     if x.dim() != 4:
         raise ProRandConvError.about("x", tuple(x.shape), "images of shape (N, C, H, W)")
     if weight.dim() != 4 or weight.shape[-1] != weight.shape[-2] or weight.shape[-1] % 2 == 0:

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from .checks import Range
 from .fields import gaussian_random_field
 from .functional import gaussian_window
 
-Range = tuple[float, float]
 Self = TypeVar("Self", bound="BlockParams")
 
 

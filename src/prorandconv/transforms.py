@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from typing import Any, Generic, Literal, TypedDict, TypeVar
 
@@ -15,11 +16,12 @@ from torchvision.transforms import v2
 from torchvision.transforms.v2._utils import is_pure_tensor
 from typing_extensions import Unpack
 
-from . import functional
+from . import checks, functional
+from .checks import Range
 from .errors import ProRandConvError
 from .functional import CONTRAST_PARTS, PADDINGS, ContrastPart, Padding, compute_dtype
 from .ops import ENGINES, Engine, native
-from .params import BlockParams, Draw, ProRandConvParams, RandConvParams, Range
+from .params import BlockParams, Draw, ProRandConvParams, RandConvParams
 
 EPS = 1e-2
 """The paper's "small value": lower end of σ_g and σ_Δ."""
@@ -69,35 +71,35 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.smoothing = (
-            None if smoothing is None else _range("smoothing", smoothing, above_zero=True)
+            None if smoothing is None else checks.interval("smoothing", smoothing, above_zero=True)
         )
         self.offsets: Range | Literal["auto"] | None
-        self.offsets = offsets if offsets in (None, "auto") else _range("offsets", offsets)
-        self.alpha = _number("alpha", alpha, low=0)
-        self.gamma_std = _number("gamma_std", gamma_std, low=0)
-        self.beta_std = _number("beta_std", beta_std, low=0)
-        self.contrast = _contrast_parts(contrast)
+        self.offsets = offsets if offsets in (None, "auto") else checks.interval("offsets", offsets)
+        self.alpha = checks.number("alpha", alpha, low=0)
+        self.gamma_std = checks.number("gamma_std", gamma_std, low=0)
+        self.beta_std = checks.number("beta_std", beta_std, low=0)
+        self.contrast = checks.choice("contrast", contrast, CONTRAST_PARTS)
         self.weight_std: float | Range | None
         if weight_std is None or isinstance(weight_std, int | float):
-            self.weight_std = weight_std and _number("weight_std", weight_std, low=0)
+            self.weight_std = weight_std and checks.number("weight_std", weight_std, low=0)
         else:
-            self.weight_std = _range("weight_std", weight_std)
-        self.padding: Padding = _one_of("padding", padding, PADDINGS)
-        self.mode: Mode = _one_of("mode", mode, ("batch", "sample"))
-        self.p = _number("p", p, low=0, high=1)
-        self.engine: Engine = _one_of("engine", engine, ENGINES)
+            self.weight_std = checks.interval("weight_std", weight_std)
+        self.padding: Padding = checks.one_of("padding", padding, PADDINGS)
+        self.mode: Mode = checks.one_of("mode", mode, ("batch", "sample"))
+        self.p = checks.number("p", p, low=0, high=1)
+        self.engine: Engine = checks.one_of("engine", engine, ENGINES)
         if engine == "native" and native.UNAVAILABLE is not None:
             raise ProRandConvError.about(
                 "engine", engine, f"'auto' or 'eager': {native.UNAVAILABLE}"
             )
 
+    @abstractmethod
     def draw(self, x: Tensor, generator: torch.Generator | None = None) -> P:
         """Draw the parameters for images like ``x`` (their shape, dtype and device matter)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def apply(self, x: Tensor, params: P) -> Tensor:
         """Apply a draw to images."""
-        raise NotImplementedError
 
     def forward(self, *inputs: Any, params: P | None = None) -> Any:
         """Augment with a fresh draw, or with ``params``.
@@ -143,7 +145,7 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
 
     def _start(self, x: Tensor, generator: torch.Generator | None) -> tuple[Draw, int]:
         """How to draw for ``x``, and how many images it holds."""
-        functional.check_images(x)
+        checks.images(x)
         count = math.prod(x.shape[:-3])
         return Draw(count if self.mode == "sample" else None, generator, compute_dtype(x)), count
 
@@ -267,13 +269,13 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
             p=p,
             engine=engine,
         )
-        functional.check_kernel_size("kernel_size", kernel_size)
+        checks.kernel_size("kernel_size", kernel_size)
         self.kernel_size = kernel_size
-        self.max_repeats = _count("max_repeats", max_repeats)
-        self.repeats = None if repeats is None else _count("repeats", repeats)
-        self.weights = _one_of("weights", weights, ("same", "different"))
+        self.max_repeats = checks.whole_number("max_repeats", max_repeats)
+        self.repeats = None if repeats is None else checks.whole_number("repeats", repeats)
+        self.weights = checks.one_of("weights", weights, ("same", "different"))
         bounded = "standardise" in self.contrast or "tanh" in self.contrast
-        bound = _one_of("bound", bound, ("auto", "clamp", "standardise", None))
+        bound = checks.one_of("bound", bound, ("auto", "clamp", "standardise", None))
         if bounded and bound not in ("auto", None):
             raise ProRandConvError.about(
                 "bound",
@@ -281,12 +283,12 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
                 "None where contrast standardises or ends in tanh, or contrast=False",
             )
         self.bound = ("clamp" if not bounded else None) if bound == "auto" else bound
-        self.output = _one_of("output", output, ("tanh", "pixels"))
+        self.output = checks.one_of("output", output, ("tanh", "pixels"))
         if output == "pixels" and "tanh" not in self.contrast:
             raise ProRandConvError.about(
                 "output", output, '"tanh" (the result as it is), as this contrast has no tanh'
             )
-        self.mean, self.std = _normalisation(mean, std)
+        self.mean, self.std = checks.normalisation(mean, std)
 
     def draw(self, x: Tensor, generator: torch.Generator | None = None) -> ProRandConvParams:
         """Draw the parameters for images like ``x``.
@@ -362,10 +364,10 @@ class RandConv(RandomBlockTransform[RandConvParams]):
                 "kernel_sizes", kernel_sizes, "a sequence of odd numbers, e.g. (1, 3, 5, 7)"
             )
         for kernel_size in kernel_sizes:
-            functional.check_kernel_size("kernel_sizes", kernel_size)
+            checks.kernel_size("kernel_sizes", kernel_size)
         self.kernel_sizes = tuple(kernel_sizes)
         self.mix = bool(mix)
-        self.identity = _number("identity", identity, low=0, high=1)
+        self.identity = checks.number("identity", identity, low=0, high=1)
 
     def draw(self, x: Tensor, generator: torch.Generator | None = None) -> RandConvParams:
         """Draw the parameters for images like ``x``.
@@ -429,62 +431,3 @@ def _trimmed(weight: Tensor, sizes: Sequence[int], *, rescale: bool) -> Tensor:
     tap = (torch.arange(largest, device=weight.device) - largest // 2).abs()
     inside = torch.maximum(tap[:, None], tap[None, :]) <= (side - 1) / 2
     return weight * inside * (largest / side if rescale else 1)
-
-
-def _number(argument: str, value: float, *, low: float, high: float = math.inf) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or not low <= value <= high:
-        limits = f">= {low}" if high == math.inf else f"from {low} to {high}"
-        raise ProRandConvError.about(argument, value, f"a number {limits}")
-    return float(value)
-
-
-def _count(argument: str, value: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ProRandConvError.about(argument, value, "a whole number >= 1")
-    return value
-
-
-def _range(argument: str, value: Any, *, above_zero: bool = False) -> Range:
-    """(low, high) with 0 <= low <= high."""
-    expected = f"(low, high) with 0 {'<' if above_zero else '<='} low <= high, e.g. ({EPS}, 1.0)"
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
-        raise ProRandConvError.about(argument, value, expected)
-    low, high = value
-    if not all(isinstance(end, int | float) and math.isfinite(end) for end in value):
-        raise ProRandConvError.about(argument, value, expected)
-    if not 0 <= low <= high or (above_zero and low == 0):
-        raise ProRandConvError.about(argument, value, expected)
-    return float(low), float(high)
-
-
-Option = TypeVar("Option")
-
-
-def _one_of(argument: str, value: Option, known: Sequence[Option]) -> Option:
-    if value not in known:
-        raise ProRandConvError.about(argument, value, f"one of {tuple(known)}")
-    return value
-
-
-def _contrast_parts(contrast: bool | Collection[ContrastPart]) -> tuple[ContrastPart, ...]:
-    if isinstance(contrast, bool):
-        return CONTRAST_PARTS if contrast else ()
-    expected = f"True, False or a choice of {CONTRAST_PARTS}"
-    if isinstance(contrast, str) or not isinstance(contrast, Collection):
-        raise ProRandConvError.about("contrast", contrast, expected)
-    if unknown := [part for part in contrast if part not in CONTRAST_PARTS]:
-        raise ProRandConvError.about("contrast", unknown[0], expected)
-    return tuple(part for part in CONTRAST_PARTS if part in contrast)
-
-
-def _normalisation(
-    mean: float | Sequence[float], std: float | Sequence[float]
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    means = (mean,) if isinstance(mean, int | float) else tuple(mean)
-    stds = (std,) if isinstance(std, int | float) else tuple(std)
-    if not means or not all(math.isfinite(m) for m in means):
-        raise ProRandConvError.about("mean", mean, "a number, or one per channel")
-    if not stds or not all(math.isfinite(s) and s > 0 for s in stds):
-        raise ProRandConvError.about("std", std, "a number > 0, or one per channel")
-    return means, stds

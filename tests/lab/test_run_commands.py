@@ -10,9 +10,8 @@ from prorandconv.lab import cli
 from prorandconv.lab.config import RunConfig
 from prorandconv.lab.paper import paper_row
 from prorandconv.lab.quickstart import quickstart, sheet
-from prorandconv.lab.run_commands import targets_table
+from prorandconv.lab.run_commands import targets_table, train_defaults
 from prorandconv.lab.run_display import RunDisplay
-from prorandconv.lab.train_command import train_defaults
 from prorandconv.lab.training import Result
 
 SMALL = ["--benchmark", "digits-mini", "--network", "own_lab:tiny", "--epochs", "2"]

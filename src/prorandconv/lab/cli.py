@@ -6,14 +6,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal, cast
 
 import tyro
 from rich.console import Console
 from rich.table import Table
 
 from ..errors import ProRandConvError
-from .run_commands import Evaluate, Predict
+from .run_commands import Evaluate, Predict, Train, train_defaults
 
 # Commands import what they call when they run: --help must not wait for data and networks.
 
@@ -240,29 +240,16 @@ class Version:
         return 0
 
 
-@dataclass(frozen=True)
-class TrainByName:
-    """Train one run, or go on with it; `prorandconv train --help` explains every field."""
-
-    def run(self, out: Console) -> int:
-        """Never called: the words that call it bring the command with its fields."""
-        raise NotImplementedError
-
-
-Command = Data | TrainByName | Evaluate | Predict | Quickstart | Version
+Command = Data | Train | Evaluate | Predict | Quickstart | Version
 """What can be called; a further command is one more dataclass with a method ``run``."""
 
 
 def _commands(words: Sequence[str]) -> type[Command]:
-    """The commands; the fields of train are known only once it is called with a benchmark."""
-    train: Any = Annotated[TrainByName, tyro.conf.subcommand("train")]
-    if list(words[:1]) == ["train"]:
-        from .train_command import Train, train_defaults
-
-        train = Annotated[Train, tyro.conf.subcommand("train", default=train_defaults(words))]
+    """The commands, with the defaults that fit the words."""
+    train = train_defaults(words) if "train" in words[:1] else Train()
     known = (
         Annotated[Data, tyro.conf.subcommand("data")]
-        | train
+        | Annotated[Train, tyro.conf.subcommand("train", default=train)]
         | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
         | Annotated[Predict, tyro.conf.subcommand("predict")]
         | Annotated[Quickstart, tyro.conf.subcommand("quickstart")]

@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeVar, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from ..errors import ProRandConvError
-from .data import get_benchmark
 from .methods import Method, method_class
 
 PLACES = ("data_root",)
@@ -135,6 +134,8 @@ class RunConfig:
             >>> config.source, config.epochs, config.learning_rate
             (('mnist',), 20, 0.01)
         """
+        from .data import get_benchmark  # only here: --help must not wait for it
+
         known = get_benchmark(benchmark, data_root)
         names = [source] if isinstance(source, str) else list(source or known.domains[:1])
         chosen = {known.domain(name).name for name in names}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from ..data import ImageFormat
+if TYPE_CHECKING:
+    from ..data import ImageFormat
 
 Loss = Callable[[nn.Module, Tensor, Tensor, torch.Generator], Tensor]
 """(network, images, labels, generator) -> the loss to be minimised.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from dataclasses import dataclass, field, fields, make_dataclass
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from ...errors import ProRandConvError
-from ..data import ImageFormat
 from ..models import importable
 from .contract import Loss, Method
+
+if TYPE_CHECKING:
+    from ..data import ImageFormat
 
 
 @dataclass(frozen=True)

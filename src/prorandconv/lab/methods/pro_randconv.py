@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ... import ProRandConv, select
+from ...checks import Range
 from ...functional import ContrastPart, Padding
-from ...params import Range
 from ...selection import Strategy
 from ...transforms import EPS
 from ..data import ImageFormat

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ... import RandConv
+from ...checks import Range
 from ...functional import ContrastPart, Padding
-from ...params import Range
 from ..data import ImageFormat
 from .contract import Loss, Method
 
