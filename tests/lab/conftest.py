@@ -25,6 +25,21 @@ def own_folders(tmp_path_factory, monkeypatch):
 
 
 @pytest.fixture
+def run(capsys):
+    """Run the command line; returns exit code, output and errors."""
+
+    from prorandconv.lab import cli
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return ended.value.code, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture
 def real_root():
     root = Path(REAL_DATA) if REAL_DATA else None
     if root is None or not (root / "digits").is_dir():

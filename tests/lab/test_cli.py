@@ -8,22 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from prorandconv.lab import cli
 from prorandconv.lab.data import DataError, digits, get_benchmark, pacs
 from prorandconv.lab.data.contact_sheet import contact_sheet
-
-
-@pytest.fixture
-def run(capsys):
-    """Run the command line; returns exit code, output and errors."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            cli.main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return ended.value.code, printed.out, printed.err
-
-    return call
 
 
 @pytest.fixture

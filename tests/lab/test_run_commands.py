@@ -6,7 +6,6 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from prorandconv.lab import cli
 from prorandconv.lab.config import RunConfig
 from prorandconv.lab.paper import paper_row
 from prorandconv.lab.quickstart import quickstart, sheet
@@ -16,19 +15,6 @@ from prorandconv.lab.training import Result
 
 SMALL = ["--benchmark", "digits-mini", "--network", "own_lab:tiny", "--epochs", "2"]
 SMALL += ["--train-images", "64", "--test-images", "40", "--quiet"]
-
-
-@pytest.fixture
-def run(capsys):
-    """Run the command line; returns exit code, output and errors."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            cli.main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return ended.value.code, printed.out, printed.err
-
-    return call
 
 
 @pytest.mark.parametrize(
