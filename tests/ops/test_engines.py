@@ -10,7 +10,7 @@ import torch.nn.functional as F
 import torchvision
 from hypothesis import given
 
-from prorandconv import ProRandConvError, functional, ops
+from prorandconv import ProRandConv, ProRandConvError, functional, ops
 from prorandconv.ops import native
 from prorandconv.ops.block import Block, Contrast
 from prorandconv.ops.eager import EagerOperator
@@ -138,6 +138,16 @@ def test_repetitions_follow_the_formula(engine, dtype, standardise, affine, tanh
     actual = ops.apply(operator, x.to(dtype), Contrast(standardise, gamma, beta, tanh), 3)
     tolerance = {torch.float32: 1e-4, torch.float64: 1e-10}[dtype]
     torch.testing.assert_close(actual.double(), expected, atol=tolerance, rtol=tolerance)
+
+
+@pytest.mark.parametrize("engine", ["eager", NATIVE])
+@pytest.mark.parametrize("seed", range(5))
+def test_ten_repetitions_stay_near_the_double_precision_reference(engine, seed):
+    x = torch.rand(4, 3, 40, 32, generator=torch.Generator().manual_seed(seed)) * 2 - 1
+    params = ProRandConv(repeats=10).draw(x, torch.Generator().manual_seed(seed))
+    expected = functional.pro_rand_conv(x.double(), params, engine="reference")
+    actual = functional.pro_rand_conv(x, params, engine=engine)
+    torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("engine", ["reference", "eager", "auto"])
