@@ -135,7 +135,8 @@ class RunDirectory:
         """Write the selected weights, unless they are there."""
         path = self.path / BEST
         metadata = {"epoch": str(epoch)}
-        content = safetensors.torch.save(dict(weights), metadata)
+        plain = {name: weight.contiguous() for name, weight in weights.items()}
+        content = safetensors.torch.save(plain, metadata)
         if not path.exists() or path.read_bytes() != content:
             self.write(BEST, content)
 
