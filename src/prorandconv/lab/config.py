@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_type_hints
 
@@ -217,7 +218,7 @@ class RunConfig:
         if self.weights is not None:
             if not self.weights.is_file():
                 raise ProRandConvError.about("weights", str(self.weights), "a file that exists")
-            counted["weights"] = hashlib.sha256(self.weights.read_bytes()).hexdigest()
+            counted["weights"] = _content_hash(self.weights, self.weights.stat().st_mtime_ns)
         return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:12]
 
     def directory(self, runs: Path) -> Path:
@@ -242,6 +243,12 @@ class Execution:
     """wait while another process is at work on this run, instead of refusing"""
     quiet: bool = False
     """show nothing while running"""
+
+
+@cache
+def _content_hash(path: Path, changed: int) -> str:
+    """Hashed once for all runs of a study; a file that was changed is hashed again."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _method_of(method: str, options: Mapping[str, Any], origin: str = "options") -> Method:
