@@ -41,6 +41,10 @@ class StoppedError(RunError):
     """A run that was asked to stop: it is saved, and the same command goes on."""
 
 
+class DivergedError(RunError):
+    """A run whose loss or weights are no longer finite: the same run would end there again."""
+
+
 def train(config: RunConfig, execution: Execution | None = None) -> Result:
     """Train as the config says; resume what was begun; return the result of what is done.
 
@@ -134,7 +138,7 @@ class Run:
         )
         self.epoch_order = self.order.get_state()
         self.best_weights: dict[str, Tensor] = {}
-        optimiser = _optimiser(config, self.net)
+        optimiser = optimiser_of(config, self.net)
         self.network, self.optimiser = fabric.setup(self.net, optimiser)
         self.steps = len(self._batches(self.order.clone_state(), 0))
 
@@ -339,7 +343,7 @@ class Run:
             "torch": before[1],
         }
         torch.save(step, path)
-        raise RunError.at(
+        raise DivergedError.at(
             self.directory.path,
             f"the loss is {step['loss']} in epoch {step['epoch']}, step {step['step']}",
             f"the last good checkpoint is kept, and {path.name} holds the step for "
@@ -350,7 +354,7 @@ class Run:
         """Write the checkpoint: all that is needed to go on as if nothing had happened."""
         wrong = [n for n, p in self.net.named_parameters() if not torch.isfinite(p).all()]
         if wrong:
-            raise RunError.at(
+            raise DivergedError.at(
                 self.directory.path,
                 f"weights are not finite in epoch {self.at.epoch + 1}: {', '.join(wrong[:3])}",
                 "the last good checkpoint is kept; a smaller learning rate often helps",
@@ -420,7 +424,8 @@ def learning_rate(config: RunConfig, epoch: int) -> float:
     return config.learning_rate * (1 + math.cos(math.pi * epoch / config.epochs)) / 2
 
 
-def _optimiser(config: RunConfig, network: nn.Module) -> torch.optim.Optimizer:
+def optimiser_of(config: RunConfig, network: nn.Module) -> torch.optim.Optimizer:
+    """The optimiser that the config asks for."""
     shared: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
     if config.optimiser == "sgd":
         return torch.optim.SGD(network.parameters(), momentum=config.momentum, **shared)
