@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -41,6 +41,38 @@ class PaperRow:
         if not names or any(name not in self.targets for name in names):
             return None
         return sum(self.targets[name] for name in names) / len(names)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table that can be trained here: a method, its options, the paper's figures."""
+
+    name: str
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)
+    """by the column's name in ``paper.json``"""
+
+
+def rows_of(table: str, **setting: str) -> tuple[Row, ...]:
+    """The rows of a table that can be trained here, named as in the paper.
+
+    Args:
+        table: such as ``"Table 3"``.
+        setting: benchmark or network, where the table has several.
+
+    Example:
+        >>> [row.name for row in rows_of("Table 3", network="resnet50")]
+        ['Baseline (ERM)', 'RandConv', 'Pro-RandConv']
+    """
+    return tuple(
+        Row(row["row"].rstrip("*"), row["method"], row["options"], row["values"])
+        for stored in paper_tables()
+        if stored["table"] == table
+        for row in stored["rows"]
+        if "method" in row
+        and all(row.get(name, stored.get(name)) == value for name, value in setting.items())
+    )
 
 
 def paper_row(config: RunConfig) -> PaperRow | None:
