@@ -1,0 +1,80 @@
+"""What a user chooses about a study."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from ...errors import ProRandConvError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a study is to be run; what is not given is the paper's."""
+
+    seeds: int = 3
+    """how many seeds, from 0; figures are means over them"""
+    epochs: int | None = None
+    """of each run (default: the paper's)"""
+    benchmark: str | None = None
+    """another benchmark instead of the paper's, such as digits-mini, which needs no data"""
+    networks: tuple[str, ...] = ()
+    """other networks than the paper's, or only some of them"""
+    weights: Path | None = None
+    """ImageNet weights: a file NETWORK*.safetensors or .pth, or a folder of such files (default:
+    downloaded by torchvision)"""
+    data_root: Path | None = None
+    """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
+    train_images: int | None = None
+    """use only so many images of the sources, for trials"""
+    test_images: int | None = None
+    """use only so many images of each domain for validation and test, for trials"""
+    target_every: int | None = None
+    """measure the targets each so many epochs (default: 10); 0: only at the end"""
+
+    everything: Annotated[bool, tyro.conf.Suppress] = False
+    """plan as if every domain were present, to count runs"""
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise ProRandConvError.about("--seeds", self.seeds, "a whole number from 1")
+        if self.weights is not None and not self.weights.exists():
+            raise ProRandConvError.about("--weights", str(self.weights), "a file or folder")
+
+    @property
+    def all_seeds(self) -> tuple[int, ...]:
+        """The seeds."""
+        return tuple(range(self.seeds))
+
+    def changes(self) -> dict[str, Any]:
+        """Fields of a run's config that are not the benchmark's own."""
+        names = ("epochs", "train_images", "test_images", "target_every")
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def weights_of(self, network: str) -> Path | None:
+        """The file of a network's weights, if it was given."""
+        if self.weights is None:
+            return None
+        there = sorted(self.weights.iterdir()) if self.weights.is_dir() else [self.weights]
+        endings = (".safetensors", ".pth")
+        own = (p for p in there if p.name.startswith(network) and p.suffix in endings)
+        return next(own, None)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values, as in study.json."""
+        plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self), default=str))
+        del plain["everything"]
+        return plain
+
+    @property
+    def hash(self) -> str:
+        """A short name for the settings; where the data lies does not count."""
+        counted = {k: v for k, v in self.to_mapping().items() if k != "data_root"}
+        return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:12]
