@@ -14,6 +14,7 @@ from rich.table import Table
 
 from ..errors import ProRandConvError
 from .run_commands import Evaluate, Predict, Train, train_defaults
+from .study_commands import Study
 
 # Commands import what they call when they run: --help must not wait for data and networks.
 
@@ -240,7 +241,7 @@ class Version:
         return 0
 
 
-Command = Data | Train | Evaluate | Predict | Quickstart | Version
+Command = Data | Train | Evaluate | Predict | Quickstart | Study | Version
 """What can be called; a further command is one more dataclass with a method ``run``."""
 
 
@@ -253,6 +254,7 @@ def _commands(words: Sequence[str]) -> type[Command]:
         | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
         | Annotated[Predict, tyro.conf.subcommand("predict")]
         | Annotated[Quickstart, tyro.conf.subcommand("quickstart")]
+        | Annotated[Study, tyro.conf.subcommand("study")]
         | Annotated[Version, tyro.conf.subcommand("version")]
     )
     return cast(type[Command], known)
@@ -266,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _commands(words),
             prog="prorandconv",
             config=(tyro.conf.OmitSubcommandPrefixes,),
-            description="Progressive random convolutions: data and training.",
+            description="Progressive random convolutions: data, training and studies.",
             args=words,
         )
         code = command.run(Console(width=None if sys.stdout.isatty() else 160))

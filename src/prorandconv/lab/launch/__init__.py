@@ -1,0 +1,81 @@
+"""Where runs execute: here, in a pool of processes, or on a Ray cluster; one launcher a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol
+
+from ...errors import ProRandConvError
+from ..config import Execution, RunConfig
+
+if TYPE_CHECKING:  # --help must not wait for what trains
+    from .outcome import Outcome
+
+LAUNCHERS = {"serial": "serial:Serial", "pool": "pool:Pool", "ray": "ray:OnRay"}
+"""Where each launcher is: a module beside this one, and the class in it."""
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """Where runs execute."""
+
+    launcher: str = "serial"
+    """serial (one after the other), pool (several processes) or ray (a Ray cluster)"""
+    workers: int | None = None
+    """pool: processes (default: one a GPU, or one for every two cores)"""
+    cpus: int = 1
+    """ray: CPUs of each run, which are its threads too"""
+    gpus: float = 0.0
+    """ray: GPUs of each run, such as 0.5 for two runs on one"""
+    ray_address: str | None = None
+    """ray: an existing cluster, such as auto or HOST:6379 (default: a cluster on this machine)"""
+
+    def __post_init__(self) -> None:
+        if self.launcher not in LAUNCHERS:
+            raise ProRandConvError.about(
+                "--launcher", self.launcher, f"one of {', '.join(LAUNCHERS)}"
+            )
+        if self.workers is not None and self.workers < 1:
+            raise ProRandConvError.about("--workers", self.workers, "a whole number from 1")
+        if self.cpus < 1:
+            raise ProRandConvError.about("--cpus", self.cpus, "a whole number from 1")
+        if self.gpus < 0:
+            raise ProRandConvError.about("--gpus", self.gpus, "a number from 0")
+
+
+class Launcher(Protocol):
+    """Executes runs. A run that fails is reported and does not stop the others."""
+
+    @property
+    def width(self) -> int:
+        """How many runs execute at a time."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of each run."""
+
+    def __call__(
+        self,
+        configs: Sequence[RunConfig],
+        execution: Execution,
+        on_done: Callable[[Outcome], None],
+    ) -> None:
+        """Execute the runs, those that were begun from where they are.
+
+        Args:
+            configs: distinct runs.
+            execution: where and how.
+            on_done: called in this process with the outcome of each run, once.
+
+        Raises:
+            StoppedError: Ctrl-C or SIGTERM came; all runs are saved.
+        """
+
+
+def get_launcher(options: LaunchOptions) -> Launcher:
+    """The launcher that the options ask for."""
+    module, _, attribute = LAUNCHERS[options.launcher].partition(":")
+    made: Launcher = getattr(import_module(f".{module}", __package__), attribute)(options)
+    return made

@@ -1,0 +1,65 @@
+"""How a run ended, and one attempt at it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..config import Execution, RunConfig
+from ..result import Result
+from ..training import DivergedError, StoppedError, train
+
+TRIES = 2
+"""A run that fails is tried once more, from its last checkpoint."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    config: RunConfig
+    result: Result | None = None
+    problem: str = ""
+    """why there is no result"""
+    diverged: bool = False
+    """whether the loss was no longer finite, which it would be again"""
+    stopped: bool = False
+    """whether the run was asked to stop, and is saved"""
+
+    def worth_retrying(self, tries: int) -> bool:
+        """Whether to try once more after so many tries."""
+        return self.result is None and not self.diverged and tries < TRIES
+
+
+def attempt(config: RunConfig, execution: Execution) -> Outcome:
+    """Train, and tell how it ended instead of raising."""
+    try:
+        return Outcome(config, train(config, execution))
+    except StoppedError as stopped:
+        return Outcome(config, problem=str(stopped), stopped=True)
+    except DivergedError as error:
+        return Outcome(config, problem=str(error), diverged=True)
+    except Exception as error:  # whatever a method or network of a user's raises
+        text = str(error) or type(error).__name__
+        known = isinstance(error, ValueError | OSError)
+        return Outcome(config, problem=text if known else f"{type(error).__name__}: {text}")
+
+
+def plain(config: RunConfig, execution: Execution) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Config and execution as values that any process can read, with absolute paths."""
+    absolute = {
+        name: str(Path(value).resolve())
+        for name in ("data_root", "weights")
+        if (value := getattr(config, name)) is not None
+    }
+    executed = dataclasses.asdict(execution) | {"runs": str(execution.runs.resolve())}
+    return config.to_mapping() | absolute, executed
+
+
+def attempt_plain(config: Mapping[str, Any], execution: Mapping[str, Any]) -> Outcome:
+    """The same from plain values, as in another process."""
+    executed = Execution(**{**execution, "runs": Path(execution["runs"])})
+    return attempt(RunConfig.from_mapping(config), executed)
