@@ -279,3 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("prorandconv: interrupted; the same command goes on", file=sys.stderr)
         code = 130
     sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -57,3 +58,31 @@ def child(config: dict, runs: str, minutes: float) -> None:
         train(RunConfig.from_mapping(config), execution)
     except StoppedError:
         sys.exit(130)
+
+
+def troubled(network, images, labels, generator, *, folder: str = "", times: int = 1):
+    """Cross-entropy that raises in the first step of so many attempts, one file for each."""
+    seen = len(list(Path(folder).iterdir()))
+    if seen < times:
+        (Path(folder) / f"attempt{seen}").touch()
+        raise RuntimeError("a bad moment")
+    return F.cross_entropy(network(images), labels)
+
+
+def killed(network, images, labels, generator, *, folder: str = ""):
+    """Cross-entropy whose process is killed once."""
+    mark = Path(folder) / "killed"
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return F.cross_entropy(network(images), labels)
+
+
+def located(classes: int, image_size: int) -> nn.Module:
+    """The tiny network; notes on which node of a Ray cluster it was made."""
+    import ray
+
+    node = ray.get_runtime_context().get_node_id()
+    with open(Path(os.environ["OWN_LAB_NOTES"]) / node, "a") as file:
+        file.write(f"{os.getpid()}\n")
+    return tiny(classes, image_size)

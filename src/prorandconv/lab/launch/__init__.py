@@ -24,7 +24,7 @@ class LaunchOptions:
     launcher: str = "serial"
     """serial (one after the other), pool (several processes) or ray (a Ray cluster)"""
     workers: int | None = None
-    """pool: processes (default: one a GPU, or one for every two cores)"""
+    """pool: processes (default: one a GPU; without GPUs one for every two cores, at least two)"""
     cpus: int = 1
     """ray: CPUs of each run, which are its threads too"""
     gpus: float = 0.0

@@ -59,7 +59,9 @@ def plain(config: RunConfig, execution: Execution) -> tuple[dict[str, Any], dict
     return config.to_mapping() | absolute, executed
 
 
-def attempt_plain(config: Mapping[str, Any], execution: Mapping[str, Any]) -> Outcome:
-    """The same from plain values, as in another process."""
+def attempt_plain(config: Mapping[str, Any], execution: Mapping[str, Any]) -> dict[str, Any]:
+    """The same from plain values, as in another process; returns the outcome's other fields."""
     executed = Execution(**{**execution, "runs": Path(execution["runs"])})
-    return attempt(RunConfig.from_mapping(config), executed)
+    outcome = attempt(RunConfig.from_mapping(config), executed)
+    names = ("result", "problem", "diverged", "stopped")
+    return {name: getattr(outcome, name) for name in names}
