@@ -32,10 +32,15 @@ RESULT = "result.json"
 class RunError(ProRandConvError):
     """A run that cannot go on: the message names the path, the problem and a remedy."""
 
+    problem: str | None = None
+    """the second of the three, where the run is known"""
+
     @classmethod
     def at(cls, path: Path | str, problem: str, remedy: str) -> RunError:
         """Compose the message from its three facts."""
-        return cls(f"{path}: {problem}; {remedy}")
+        error = cls(f"{path}: {problem}; {remedy}")
+        error.problem = problem
+        return error
 
 
 class RunDirectory:

@@ -41,7 +41,7 @@ def attempt(config: RunConfig, execution: Execution) -> Outcome:
     except StoppedError as stopped:
         return Outcome(config, problem=str(stopped), stopped=True)
     except DivergedError as error:
-        return Outcome(config, problem=str(error), diverged=True)
+        return Outcome(config, problem=error.problem or str(error), diverged=True)
     except Exception as error:  # whatever a method or network of a user's raises
         text = str(error) or type(error).__name__
         known = isinstance(error, ValueError | OSError)
