@@ -81,14 +81,17 @@ def _measured(configs: Mapping[str, RunConfig], device: torch.device) -> dict[st
     for step in steps.values():
         step.train()
         step.infer()
-    with progress("measuring", ROUNDS * len(steps), unit="rounds") as advance:
+    with progress("measuring", ROUNDS * STEPS, unit="steps of each") as advance:
         for _ in range(ROUNDS):
-            for name, step in steps.items():
-                times = [step.train() for _ in range(STEPS)]
-                figures[name]["time"].append(1000 * statistics.median(times))
-                times = [step.infer() for _ in range(STEPS)]
-                figures[name]["inference"].append(1000 * statistics.median(times))
+            times: list[tuple[str, str, float]] = []
+            for _ in range(STEPS):
+                for name, step in steps.items():
+                    times += [(name, "time", step.train()), (name, "inference", step.infer())]
                 advance(1)
+            for name in steps:
+                for quantity in ("time", "inference"):
+                    own = [seconds for n, q, seconds in times if (n, q) == (name, quantity)]
+                    figures[name][quantity].append(1000 * statistics.median(own))
     for name, config in configs.items():
         size = get_benchmark(config.benchmark, config.data_root).image_size
         counted = macs(steps[name].network, size) / 1e6
@@ -144,7 +147,7 @@ def _tables(
     rounds = tuple(range(len(figures[erm.name]["time"])))
     notes = (
         f"{where}; measured on {device}, the paper on an RTX A5000",
-        f"times: medians of {STEPS} steps, {len(rounds)} rounds in turns, ± over the rounds; "
+        f"times: medians of {STEPS} steps, the methods in turns; ± over {len(rounds)} rounds; "
         "memory (of a fresh process, or what torch allocates on CUDA) and MACs: once",
     )
 
