@@ -1,0 +1,1 @@
+"""Result directories as tables, plots and a page."""
