@@ -22,8 +22,9 @@ def test_a_row_tells_mean_interval_paper_and_gain(table):
     }
     assert told["interval"]["svhn"] == "[57.03, 66.97]"
     assert told["paper"]["svhn"] == "69.70 (−7.70)"
-    assert told["gain"]["svhn"] == "+30.00 [30.00, 30.00]"
-    assert told["gain"]["usps"] == "+9.00 [−3.71, 21.71]"
+    assert told["gain"] == {"svhn": "+30.00", "usps": "+9.00", AVERAGE: "+19.50"}
+    assert told["gain interval"]["svhn"] == "[30.00, 30.00]"
+    assert told["gain interval"]["usps"] == "[−3.71, 21.71]"
 
 
 def test_the_baseline_has_no_gain_over_itself(table):

@@ -19,7 +19,7 @@ PAPER_DIGITS = 2
 class Line:
     """One line: a text for each column that has one."""
 
-    kind: Literal["mean", "interval", "paper", "gain"]
+    kind: Literal["mean", "interval", "paper", "gain", "gain interval"]
     label: str
     texts: Mapping[str, str]
 
@@ -29,10 +29,13 @@ def lines(table: Table, row: str) -> Iterator[Line]:
     columns = {column: Digits.of(table, column) for column in table.shown_columns}
     means = {column: _mean(table, row, column, digits) for column, digits in columns.items()}
     yield Line("mean", row, means)
+    ours = {column: table.estimate(row, column) for column in columns}
+    gains = {column: table.gain(row, column) for column in columns}
     further: tuple[Line, ...] = (
-        Line("interval", "95 % interval", _intervals(table, row, columns)),
+        Line("interval", "95 % interval", _intervals(ours, columns)),
         Line("paper", "paper (difference)", _papers(table, row, columns)),
-        Line("gain", f"gain over {table.baseline}", _gains(table, row, columns)),
+        Line("gain", f"gain over {table.baseline}", _gains(gains, columns)),
+        Line("gain interval", "its 95 % interval", _intervals(gains, columns)),
     )
     yield from (line for line in further if line.texts)
 
@@ -114,11 +117,12 @@ def _mean(table: Table, row: str, column: str, digits: Digits) -> str:
     return f"{digits.plain(found.mean)}{spread}{part}"
 
 
-def _intervals(table: Table, row: str, columns: Mapping[str, Digits]) -> dict[str, str]:
-    found = {column: table.estimate(row, column) for column in columns}
+def _intervals(
+    estimates: Mapping[str, Estimate | None], columns: Mapping[str, Digits]
+) -> dict[str, str]:
     return {
         column: columns[column].interval(estimate.interval)
-        for column, estimate in found.items()
+        for column, estimate in estimates.items()
         if estimate is not None and estimate.interval is not None
     }
 
@@ -133,15 +137,11 @@ def _papers(table: Table, row: str, columns: Mapping[str, Digits]) -> dict[str, 
     return shown
 
 
-def _gains(table: Table, row: str, columns: Mapping[str, Digits]) -> dict[str, str]:
-    found = {column: table.gain(row, column) for column in columns}
+def _gains(
+    estimates: Mapping[str, Estimate | None], columns: Mapping[str, Digits]
+) -> dict[str, str]:
     return {
-        column: _gain(estimate, columns[column])
-        for column, estimate in found.items()
+        column: columns[column].signed(estimate.mean)
+        for column, estimate in estimates.items()
         if estimate is not None
     }
-
-
-def _gain(estimate: Estimate, digits: Digits) -> str:
-    interval = "" if estimate.interval is None else f" {digits.interval(estimate.interval)}"
-    return f"{digits.signed(estimate.mean)}{interval}"
