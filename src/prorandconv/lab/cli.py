@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import ProRandConvError
+from .report_commands import Report
 from .run_commands import Evaluate, Predict, Train, train_defaults
 
 # Commands import what they call when they run: --help must not wait for data and networks.
@@ -240,7 +241,7 @@ class Version:
         return 0
 
 
-Command = Data | Train | Evaluate | Predict | Quickstart | Version
+Command = Data | Train | Evaluate | Predict | Report | Quickstart | Version
 """What can be called; a further command is one more dataclass with a method ``run``."""
 
 
@@ -252,6 +253,7 @@ def _commands(words: Sequence[str]) -> type[Command]:
         | Annotated[Train, tyro.conf.subcommand("train", default=train)]
         | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
         | Annotated[Predict, tyro.conf.subcommand("predict")]
+        | Annotated[Report, tyro.conf.subcommand("report")]
         | Annotated[Quickstart, tyro.conf.subcommand("quickstart")]
         | Annotated[Version, tyro.conf.subcommand("version")]
     )

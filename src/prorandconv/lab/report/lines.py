@@ -31,10 +31,11 @@ def lines(table: Table, row: str) -> Iterator[Line]:
     yield Line("mean", row, means)
     ours = {column: table.estimate(row, column) for column in columns}
     gains = {column: table.gain(row, column) for column in columns}
+    compared = "gain over" if table.unit == "%" else "difference to"
     further: tuple[Line, ...] = (
         Line("interval", "95 % interval", _intervals(ours, columns)),
         Line("paper", "paper (difference)", _papers(table, row, columns)),
-        Line("gain", f"gain over {table.baseline}", _gains(gains, columns)),
+        Line("gain", f"{compared} {table.baseline}", _gains(gains, columns)),
         Line("gain interval", "its 95 % interval", _intervals(gains, columns)),
     )
     yield from (line for line in further if line.texts)
@@ -48,20 +49,27 @@ def heading(table: Table) -> str:
 
 def footnotes(table: Table) -> tuple[str, ...]:
     """How to read the table, and the table's own notes."""
-    seeds = ", ".join(map(str, table.seeds))
-    spread = "mean ± standard deviation over seeds" if len(table.seeds) > 1 else "seed"
-    told = [f"{spread} {seeds}"] if table.seeds else []
+    spread = "mean ± standard deviation over " if len(table.seeds) > 1 else ""
+    told = [f"{spread}{repetitions(table)}"] if table.seeds else []
     if not table.complete:
         lacking = [value for cell in table.cells.values() for value in cell.values]
         told.append(f"{lacking.count(None)} of {len(lacking)} figures are missing")
     return (*told, *table.notes)
 
 
+def repetitions(table: Table) -> str:
+    """What the values of a cell differ in: seeds, or no more than the time of a measurement."""
+    many = "s" if len(table.seeds) > 1 else ""
+    if table.unit != "%":
+        return f"{len(table.seeds)} measurement{many}"
+    return f"seed{many} {', '.join(map(str, table.seeds))}"
+
+
 def best(table: Table, column: str) -> tuple[str, ...]:
     """The rows with the highest mean; none where it is not known that high is good."""
-    if table.unit != "%" or len(table.rows) < 2:
-        return ()
     means = {row: found.mean for row in table.rows if (found := table.estimate(row, column))}
+    if table.unit != "%" or len(means) < 2:
+        return ()
     return tuple(row for row, mean in means.items() if mean == max(means.values()))
 
 
