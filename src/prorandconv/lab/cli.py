@@ -268,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _commands(words),
             prog="prorandconv",
             config=(tyro.conf.OmitSubcommandPrefixes,),
-            description="Progressive random convolutions: data and training.",
+            description="Progressive random convolutions: data, training and reports.",
             args=words,
         )
         code = command.run(Console(width=None if sys.stdout.isatty() else 160))

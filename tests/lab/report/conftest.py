@@ -13,7 +13,7 @@ CLASSES = tuple("0123456789")
 TARGETS = ("optdigits", "fonts")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_table():
     def make(**changes):
         cells = {
@@ -48,7 +48,7 @@ def confusion(right):
     return Evaluation(tuple(map(tuple, rows)))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def write_run():
     """Writes a run's directory; targets are right in (3 + seed, 4 + seed) of ten images."""
 
@@ -91,34 +91,43 @@ def write_run():
     return write
 
 
+@pytest.fixture(scope="session")
+def make_results(write_run, make_table):
+    """Fills a folder with one study of four runs, of which one is not done, and a failure."""
+
+    def make(root):
+        runs = root / "runs"
+        homes = [
+            write_run(runs, method, seed, done=3 if (method, seed) == ("erm", 1) else None)
+            for method in ("erm", "pro-randconv")
+            for seed in (0, 1)
+        ]
+        folder = root / "studies" / "digits"
+        folder.mkdir(parents=True)
+        rows = ("Baseline (ERM)", "Pro-RandConv")
+        renamed = {
+            (rows[row != "ERM"], column): cell for (row, column), cell in make_table().cells.items()
+        }
+        tables = [
+            make_table(rows=rows, baseline=rows[0], cells=renamed),
+            make_table(name="cost", title="Cost", unit="", averaged=(), notes=("<b>ours</b>",)),
+        ]
+        study = {
+            "study": "digits",
+            "title": "Five methods & more",
+            "command": ["prorandconv", "study", "digits", "--data-root", "my data"],
+            "settings": {"epochs": 4},
+            "environment": {"python": "3.11.0", "versions": {"torch": "2.9.9"}, "cores": 2},
+            "tables": [table.to_mapping() for table in tables],
+            "runs": [os.path.relpath(home, folder) for home in homes],
+            "failed": [{"run": "runs/x", "problem": "loss is not finite"}],
+        }
+        (folder / "study.json").write_text(json.dumps(study))
+        return root
+
+    return make
+
+
 @pytest.fixture
-def results(write_run, make_table, tmp_path):
-    """A folder with one study of four runs, of which one is not done, and a failure."""
-    runs = tmp_path / "results" / "runs"
-    homes = [
-        write_run(runs, method, seed, done=3 if (method, seed) == ("erm", 1) else None)
-        for method in ("erm", "pro-randconv")
-        for seed in (0, 1)
-    ]
-    folder = tmp_path / "results" / "studies" / "digits"
-    folder.mkdir(parents=True)
-    rows = ("Baseline (ERM)", "Pro-RandConv")
-    renamed = {
-        (rows[row != "ERM"], column): cell for (row, column), cell in make_table().cells.items()
-    }
-    tables = [
-        make_table(rows=rows, baseline=rows[0], cells=renamed),
-        make_table(name="cost", title="Cost", unit="", averaged=(), notes=("<b>ours</b>",)),
-    ]
-    study = {
-        "study": "digits",
-        "title": "Five methods & more",
-        "command": ["prorandconv", "study", "digits", "--data-root", "my data"],
-        "settings": {"epochs": 4},
-        "environment": {"python": "3.11.0", "versions": {"torch": "2.9.9"}, "cores": 2},
-        "tables": [table.to_mapping() for table in tables],
-        "runs": [os.path.relpath(home, folder) for home in homes],
-        "failed": [{"run": "runs/x", "problem": "loss is not finite"}],
-    }
-    (folder / "study.json").write_text(json.dumps(study))
-    return tmp_path / "results"
+def results(make_results, tmp_path):
+    return make_results(tmp_path / "results")

@@ -118,6 +118,9 @@ def sample_pictures(
             seen.add(source)
             yield f"No images of {' '.join(source)} to augment: {error}"
             continue
+        except Exception as error:  # a user's own loss may want more than a probe gives
+            yield f"No samples of {row}: {type(error).__name__}: {error}"
+            continue
         if sheet is not None:
             title = f"{row}: images of {' '.join(source)}, and new draws with the run's options"
             yield Picture.sheet(sheet, folder.free(name, "samples", *source[1:], row), title)
