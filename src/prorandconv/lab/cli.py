@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import ProRandConvError
+from .report_commands import Report
 from .run_commands import Evaluate, Predict, Train, train_defaults
 from .study_commands import Study
 
@@ -241,7 +242,7 @@ class Version:
         return 0
 
 
-Command = Data | Train | Evaluate | Predict | Quickstart | Study | Version
+Command = Data | Train | Evaluate | Predict | Study | Report | Quickstart | Version
 """What can be called; a further command is one more dataclass with a method ``run``."""
 
 
@@ -253,8 +254,9 @@ def _commands(words: Sequence[str]) -> type[Command]:
         | Annotated[Train, tyro.conf.subcommand("train", default=train)]
         | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
         | Annotated[Predict, tyro.conf.subcommand("predict")]
-        | Annotated[Quickstart, tyro.conf.subcommand("quickstart")]
         | Annotated[Study, tyro.conf.subcommand("study")]
+        | Annotated[Report, tyro.conf.subcommand("report")]
+        | Annotated[Quickstart, tyro.conf.subcommand("quickstart")]
         | Annotated[Version, tyro.conf.subcommand("version")]
     )
     return cast(type[Command], known)
@@ -268,7 +270,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _commands(words),
             prog="prorandconv",
             config=(tyro.conf.OmitSubcommandPrefixes,),
-            description="Progressive random convolutions: data, training and studies.",
+            description="Progressive random convolutions: data, training, studies and reports.",
             args=words,
         )
         code = command.run(Console(width=None if sys.stdout.isatty() else 160))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
@@ -20,6 +20,7 @@ from torch import Tensor
 from .. import ProRandConv
 from .config import Execution, RunConfig
 from .data import get_benchmark
+from .data.picture_rows import picture_rows
 from .data.storage import replacing
 from .result import Result
 from .run_display import duration
@@ -159,17 +160,15 @@ def _plot(rows: dict[str, dict[str, list[float]]], folder: Path) -> None:
             figure.savefig(temporary, dpi=150)
 
 
-def sheet(*, draws: int = 7, scale: int = 2, seed: int = 0) -> Image.Image:
+def sheet(*, draws: int = 7, seed: int = 0) -> Image.Image:
     """Ten digits as they are, and each row of them once more under one draw of Pro-RandConv.
 
     Args:
         draws: how many draws, a row each.
-        scale: by how much pixels are enlarged.
         seed: of the draws.
     """
     images = get_benchmark("digits-mini").load("mnist", "train")
     first = torch.stack([(images.labels == digit).nonzero()[0, 0] for digit in range(10)])
-    form = images.format
     (pixels,) = images.stored([first])
     x = pixels.expand(-1, 3, -1, -1).float() / 127.5 - 1
     generator = torch.Generator().manual_seed(seed)
@@ -178,15 +177,6 @@ def sheet(*, draws: int = 7, scale: int = 2, seed: int = 0) -> Image.Image:
     for _ in range(draws):
         params = augment.draw(x, generator)
         rows.append((f"L = {params.repeats}", augment(x, params=params)))
-    side, gap, margin = form.image_size * scale, 4, 90
-    step = side + gap
-    picture = Image.new("RGB", (margin + 10 * step, len(rows) * step + gap), "white")
-    draw = ImageDraw.Draw(picture)
-    for row, (name, batch) in enumerate(rows):
-        height = row * step + gap
-        draw.text((8, height + side / 2), name, "black", ImageFont.load_default(16), "lm")
-        shown = ((batch.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).numpy()
-        for column, one in enumerate(shown):
-            tile = Image.fromarray(np.ascontiguousarray(one)).resize((side, side), 0)
-            picture.paste(tile, (margin + column * step, height))
-    return picture
+    return picture_rows(
+        [(name, ((batch.clamp(-1, 1) + 1) * 127.5).round().byte()) for name, batch in rows]
+    )

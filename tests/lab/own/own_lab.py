@@ -38,6 +38,11 @@ def weighted(network, images, labels, generator, *, weight: float = 2.0, power: 
     return weight**power * F.cross_entropy(network(images), labels)
 
 
+def demanding(network, images, labels, generator):
+    """Wants more of a network than that it can be called."""
+    return F.cross_entropy(network.classifier(images), labels)
+
+
 def recorded(network, images, labels, generator, *, folder: str = ""):
     """Cross-entropy that notes what each process has seen and drawn."""
     rank = os.environ.get("LOCAL_RANK") or torch.distributed.get_rank()

@@ -1,1 +1,1 @@
-"""Results become tables, plots and pages."""
+"""Result directories as tables, plots and a page."""

@@ -1,0 +1,50 @@
+"""How results were made: command, versions, seeds and hardware."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..run_display import duration
+from .reading import Study
+
+
+def provenance(study: Study) -> list[tuple[str, str]]:
+    """Names and values, for people; what runs differ in is told for each."""
+    environments = [dict(study.environment)] if study.environment else []
+    environments = environments or [dict(run.environment) for run in study.runs]
+    done = sum(run.result is not None for run in study.runs)
+    seeds = {seed for table in study.tables if table.unit == "%" for seed in table.seeds}
+    commands = [study.command] if study.command else _commands(environments)
+    told = [("command", command) for command in commands]
+    told.append(("settings", _plain(study.settings or {})))
+    told.append(("seeds", _plain(sorted(seeds))))
+    told += [(name, value) for name, value in _joined(environments) if name != "command"]
+    if study.runs:
+        told.append(("runs", f"{done} done of {len(study.runs)}"))
+        told.append(("time of all runs", duration(sum(run.seconds for run in study.runs))))
+    return [(name, value) for name, value in told if value]
+
+
+def _commands(environments: Iterable[Mapping[str, Any]]) -> list[str]:
+    found = [environment.get("command", []) for environment in environments]
+    return list(dict.fromkeys(shlex.join(words) for words in found if words))
+
+
+def _joined(environments: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Each entry with all the values that it has."""
+    values: dict[str, dict[str, None]] = {}
+    for environment in environments:
+        for name, value in environment.items():
+            values.setdefault(name, {})[_plain(value)] = None
+    return [(name, "; or ".join(found)) for name, found in values.items()]
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        there = {name: _plain(one) for name, one in value.items()}
+        return ", ".join(f"{name} {one}" for name, one in there.items() if one)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value))
+    return "" if value is None else str(value)

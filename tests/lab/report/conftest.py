@@ -1,0 +1,133 @@
+"""A table to be shown, and results as runs and studies leave them."""
+
+import json
+import os
+
+import pytest
+
+from prorandconv.lab.config import RunConfig
+from prorandconv.lab.evaluation import Evaluation
+from prorandconv.lab.studies.table import Cell, Table
+
+CLASSES = tuple("0123456789")
+TARGETS = ("optdigits", "fonts")
+
+
+@pytest.fixture(scope="session")
+def make_table():
+    def make(**changes):
+        cells = {
+            ("ERM", "svhn"): Cell((30.0, 32.0, 34.0), 32.5),
+            ("ERM", "usps"): Cell((70.0, 72.0, 74.0), 78.2),
+            ("Pro-RandConv", "svhn"): Cell((60.0, 62.0, 64.0), 69.7),
+            ("Pro-RandConv", "usps"): Cell((80.0, None, 82.0), 93.7),
+        }
+        given = {
+            "name": "digits",
+            "title": "Digits",
+            "reference": "Table 1",
+            "rows": ("ERM", "Pro-RandConv"),
+            "columns": ("svhn", "usps"),
+            "seeds": (0, 1, 2),
+            "cells": cells,
+            "baseline": "ERM",
+            "averaged": ("svhn", "usps"),
+            "notes": ("absent: syn",),
+        }
+        return Table(**(given | changes))
+
+    return make
+
+
+def confusion(right):
+    """Ten images of each class, of which so many are right; the others are taken for the next."""
+    rows = [[0] * 10 for _ in range(10)]
+    for label in range(10):
+        rows[label][label] = right
+        rows[label][(label + 1) % 10] = 10 - right
+    return Evaluation(tuple(map(tuple, rows)))
+
+
+@pytest.fixture(scope="session")
+def write_run():
+    """Writes a run's directory; targets are right in (3 + seed, 4 + seed) of ten images."""
+
+    def write(runs, method="erm", seed=0, *, done=None, benchmark="digits-mini", **changes):
+        config = RunConfig.paper(benchmark, "mnist", method, **({"epochs": 4} | changes), seed=seed)
+        home = config.directory(runs)
+        home.mkdir(parents=True)
+        (home / "config.json").write_text(json.dumps(config.to_mapping()))
+        gain = 3 if method == "pro-randconv" else 0
+        found = {
+            name: confusion(3 + place + gain + seed).to_mapping()
+            for place, name in enumerate(TARGETS)
+        }
+        lines = []
+        for epoch in range(1, (done or config.epochs) + 1):
+            line = {"epoch": epoch, "train_loss": 1.0, "val_accuracy": 80.0 + epoch + seed}
+            if epoch % 2 == 0:
+                line["targets"] = {name: found[name]["accuracy"] - 4 + epoch for name in found}
+            lines.append(json.dumps(line) + "\n")
+        (home / "metrics.jsonl").write_text("".join(lines))
+        time = {"epoch": 1, "training_s": 50.0, "evaluation_s": 10.0}
+        (home / "timing.jsonl").write_text(json.dumps(time) + "\n")
+        environment = {
+            "command": ["prorandconv", "train", "--method", method],
+            "versions": {"torch": "2.9.9"},
+            "processor": "an old one",
+        }
+        (home / "environment.json").write_text(json.dumps(environment))
+        if done is None:
+            result = {
+                "config": config.to_mapping(),
+                "classes": list(CLASSES),
+                "averaged": list(TARGETS),
+                "absent": ["numbers"],
+                "best_validation": {"epoch": 4, "targets": found},
+            }
+            (home / "result.json").write_text(json.dumps(result))
+        return home
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def make_results(write_run, make_table):
+    """Fills a folder with one study of four runs, of which one is not done, and a failure."""
+
+    def make(root):
+        runs = root / "runs"
+        homes = [
+            write_run(runs, method, seed, done=3 if (method, seed) == ("erm", 1) else None)
+            for method in ("erm", "pro-randconv")
+            for seed in (0, 1)
+        ]
+        folder = root / "studies" / "digits"
+        folder.mkdir(parents=True)
+        rows = ("Baseline (ERM)", "Pro-RandConv")
+        renamed = {
+            (rows[row != "ERM"], column): cell for (row, column), cell in make_table().cells.items()
+        }
+        tables = [
+            make_table(rows=rows, baseline=rows[0], cells=renamed),
+            make_table(name="cost", title="Cost", unit="", averaged=(), notes=("<b>ours</b>",)),
+        ]
+        study = {
+            "study": "digits",
+            "title": "Five methods & more",
+            "command": ["prorandconv", "study", "digits", "--data-root", "my data"],
+            "settings": {"epochs": 4},
+            "environment": {"python": "3.11.0", "versions": {"torch": "2.9.9"}, "cores": 2},
+            "tables": [table.to_mapping() for table in tables],
+            "runs": [os.path.relpath(home, folder) for home in homes],
+            "failed": [{"run": "runs/x", "problem": "loss is not finite"}],
+        }
+        (folder / "study.json").write_text(json.dumps(study))
+        return root
+
+    return make
+
+
+@pytest.fixture
+def results(make_results, tmp_path):
+    return make_results(tmp_path / "results")
