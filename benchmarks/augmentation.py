@@ -24,8 +24,8 @@ from limits import bytes_moved, seconds_at_peak
 from measuring import copy_bandwidth, machine, multiply_add_peak
 from memory import NotMeasuredError, copies_of_the_batch
 from plot import picture, save
-from summary import STEP, Cells, Found, summarised
-from tables import show
+from summary import IN_GOALS, STEP, Cells, Found, summarised
+from tables import show, tables
 
 from prorandconv.lab.progress import progress
 
@@ -42,9 +42,9 @@ class Benchmark:
         self.store = Store(output, {"plan": asdict(plan), "machine": self.machine})
         self.calls: dict[str, Call] = {}
         self.refused: Found = {}
-        for name, candidate in CANDIDATES.items():
+        for name in plan.candidates:
             try:
-                self.calls[name] = candidate.make()
+                self.calls[name] = CANDIDATES[name].make()
             except Exception as error:
                 self.refused[name] = {"failed": f"{type(error).__name__}: {error}".splitlines()[0]}
         self.cells: Cells = {}
@@ -85,7 +85,10 @@ class Benchmark:
                 cell,
                 calls,
                 rounds=plan.centre_rounds if centre else plan.rounds,
-                seconds=plan.centre_seconds if centre else plan.seconds,
+                seconds={
+                    name: plan.centre_seconds if centre and name in IN_GOALS else plan.seconds
+                    for name in calls
+                },
                 limit=plan.limit,
                 rates=rates(self.cells.items()),
                 copies={name: entry.get("peak", 0.0) for name, entry in largest.items()},
@@ -113,16 +116,22 @@ class Benchmark:
         return 5 + min(6 * cell.work() * 6e-7, 3 * self.plan.limit)
 
     def report(self) -> None:
-        """Print tables, write the final file and the picture."""
+        """Print tables, and write them, the figures and the picture."""
         summary = summarised(self.cells, self.limits, self.memory, self.plan.batch)
-        show(self.cells, summary)
-        output = self.store.output
-        self.store.finish({"plan": asdict(self.plan), "machine": self.machine, **summary})
+        figures = tables(self.cells, summary)
+        show(figures)
+        output, told = self.store.output, self.machine
+        self.store.finish({"plan": asdict(self.plan), "machine": told, **summary})
+        note = (
+            f"{told['processor']}, {told['threads']} threads, torch {told['torch']}, "
+            f"native: {told['engines']['native']}"
+        )
+        text = "\n".join(one.markdown() for one in figures)
+        text = f"# Speed of the augmentation\n\nMade by `make bench`. {note}.\n\n{text}"
+        output.with_suffix(".md").write_text(text)
         centres = [Cell(size, self.plan.batch) for size in self.plan.centres]
-        told = self.machine
-        note = f"{told['processor']}, {told['threads']} threads, torch {told['torch']}"
         save(picture(self.cells, centres, note), output.with_suffix(".svg"))
-        print(f"written: {output} and {output.with_suffix('.svg').name}")
+        print(f"written: {output}, and .md and .svg beside it")
 
 
 def main() -> None:
@@ -137,7 +146,7 @@ def main() -> None:
         )
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument(
-        "--output", type=Path, default=None, help="JSON file; an SVG goes beside it"
+        "--output", type=Path, default=None, help="JSON file; tables and a picture go beside it"
     )
     options = parser.parse_args()
     warnings.filterwarnings("ignore", module="kornia|torch._inductor")

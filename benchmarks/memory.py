@@ -5,7 +5,7 @@ Each candidate runs in a fresh process before whose allocator a counter is loade
 and to the byte, where the resident set would also show how allocators and thread pools warm up.
 
 The process first augments two tiny batches and multiplies two matrices, so that libraries, threads
-and compiled code are there. Then come three calls at the size in question, with different draws
+and compiled code are there. Then come two calls at the size in question, with different draws
 and two repetitions each: a third repetition needs what the second needed. The figure is the highest
 number of allocated bytes in these calls over that before them, in copies of the batch. It includes
 drawing, the result, and what a candidate keeps from call to call, which is also given by itself.
@@ -27,7 +27,7 @@ import torch
 from candidates import CANDIDATES, CHANNELS
 
 HERE = Path(__file__).parent
-CALLS, REPEATS = 3, 2
+CALLS, REPEATS = 2, 2
 
 
 class NotMeasuredError(Exception):

@@ -14,6 +14,7 @@ Found = dict[str, dict[str, Any]]
 Cells = dict[Cell, Found]
 STEP = "erm_step"
 ENGINES = ("native", "eager")
+IN_GOALS = ("obvious", *ENGINES, STEP)
 
 
 def over_obvious(found: Found, name: str) -> dict[str, float] | None:

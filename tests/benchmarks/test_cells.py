@@ -1,11 +1,19 @@
 import itertools
 import statistics
+from collections import defaultdict
 
+import cells
 import pytest
 import torch
 from cells import ORDER, Cell, Plan, Store, measure, rates
 
-NO_LIMIT = {"rounds": 4, "seconds": 10.0, "limit": 60.0, "rates": {}, "copies": {}}
+NO_LIMIT = {
+    "rounds": 4,
+    "seconds": defaultdict(lambda: 10.0),
+    "limit": 60.0,
+    "rates": {},
+    "copies": {},
+}
 
 
 def counting():
@@ -20,15 +28,15 @@ def counting():
 
 def test_plan_covers_each_axis_through_each_centre_once():
     plan = Plan()
-    cells = plan.cells()
-    assert len(set(cells)) == len(cells)
+    planned = plan.cells()
+    assert len(set(planned)) == len(planned)
     for size in (32, 224):
         for batch in (1, 16, 64, 256):
-            assert Cell(size, batch) in cells
+            assert Cell(size, batch) in planned
         for repeats in (1, 5, 10):
-            assert Cell(size, 64, repeats) in cells
-        assert Cell(size, 64, dtype="bfloat16") in cells
-    assert {cell.size for cell in cells if cell.batch == 64} == {32, 64, 128, 224, 512}
+            assert Cell(size, 64, repeats) in planned
+        assert Cell(size, 64, dtype="bfloat16") in planned
+    assert {cell.size for cell in planned if cell.batch == 64} == {32, 64, 128, 224, 512}
 
 
 @pytest.mark.parametrize("rounds", [2, 4, 6, 8, 10])
@@ -49,14 +57,21 @@ def test_all_candidates_take_turns_with_the_same_repetitions():
 
 
 def test_a_slow_candidate_has_one_round_and_the_others_all(monkeypatch):
-    import cells
-
     monkeypatch.setattr(cells, "timed", lambda call, **_: call())
     calls = {"slow": lambda x, repeats: 3.0 * repeats, "fast": lambda x, repeats: 1e-3 * repeats}
-    found = measure(Cell(16, 2), calls, **NO_LIMIT | {"seconds": 2.0})
+    found = measure(Cell(16, 2), calls, **NO_LIMIT | {"seconds": defaultdict(lambda: 2.0)})
     assert found["slow"]["seconds"] == [15.0]
     assert found["slow"]["median"] == 15.0
     assert len(found["fast"]["seconds"]) == 4
+
+
+def test_a_candidate_that_dropped_out_does_not_come_back_for_a_shorter_round(monkeypatch):
+    monkeypatch.setattr(cells, "timed", lambda call, **_: call())
+    budget = {"slow": 45.0, "fast": 45.0}  # rounds of 15, 18 and 9 seconds, then one of 24
+    calls = {"slow": lambda x, repeats: 3.0 * repeats, "fast": lambda x, repeats: 1e-3 * repeats}
+    found = measure(Cell(16, 2), calls, **NO_LIMIT | {"seconds": budget, "rounds": 5})
+    assert found["slow"]["repeats"] == [5, 6, 3]
+    assert found["fast"]["repeats"] == [5, 6, 3, 8, 1]
 
 
 def test_a_candidate_beyond_the_limit_is_left_out_with_its_reason_and_not_called():

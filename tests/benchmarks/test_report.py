@@ -38,9 +38,13 @@ def test_table_gives_ratios_and_says_why_a_figure_is_missing(cells, capsys):
     tables = pytest.importorskip("tables")
     limit = {"seconds_at_peak": 1e-4, "seconds_at_bandwidth": 1e-4, "bytes_per_second": 1e10}
     memory = {32: {"native": {"peak": 1.25, "kept": 0.25}}}
-    tables.show(cells, summarised(cells, {32: limit}, memory, 64))
-    shown = capsys.readouterr().out
-    assert "7×" in shown
-    assert "left out, a mini-batch would take about 99 s" in shown
-    assert "failed, ModuleNotFoundError: No module named 'kornia'" in shown
-    assert "1.25 copies" in shown
+    figures = tables.tables(cells, summarised(cells, {32: limit}, memory, 64))
+    tables.show(figures)
+    terminal = capsys.readouterr().out
+    markdown = "\n".join(one.markdown() for one in figures)
+    for shown in (terminal, markdown):
+        assert "7×" in shown
+        assert "left out, a mini-batch would take about 99 s" in shown
+        assert "failed, ModuleNotFoundError: No module named 'kornia'" in shown
+        assert "1.25 copies" in shown
+    assert "| goal | images | wanted | measured | verdict |\n| --- | ---:" in markdown
