@@ -21,7 +21,7 @@ import torch
 from candidates import CANDIDATES, Call, training_step
 from cells import Cell, Plan, Store, measure, rates
 from limits import bytes_moved, seconds_at_peak
-from measuring import copy_bandwidth, machine, multiply_add_peak
+from measuring import Disturbance, copy_bandwidth, machine, multiply_add_peak
 from memory import NotMeasuredError, copies_of_the_batch
 from plot import picture, save
 from summary import IN_GOALS, STEP, Cells, Found, summarised
@@ -31,6 +31,8 @@ from prorandconv.lab.progress import progress
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "results" / "speed" / "augmentation.json"
 MEMORY_SECONDS = 6.0
+DISTURBED = 0.03
+"""Share of the processors from which on a note tells that others took it."""
 
 
 class Benchmark:
@@ -48,6 +50,7 @@ class Benchmark:
             except Exception as error:
                 self.refused[name] = {"failed": f"{type(error).__name__}: {error}".splitlines()[0]}
         self.cells: Cells = {}
+        self.disturbances: dict[Cell, float | None] = {}
         self.limits: dict[int, dict[str, float]] = {}
         self.memory: dict[int, dict[str, Any]] = {size: {} for size in plan.centres}
 
@@ -70,30 +73,34 @@ class Benchmark:
                 )
                 advance(int(MEMORY_SECONDS))
             for cell in plan.cells():
-                self.cells[cell] = self.store.get(cell.key, lambda cell=cell: self._cell(cell))
+                found = self.store.get(cell.key, lambda cell=cell: self._cell(cell))
+                self.cells[cell] = found["candidates"]
+                self.disturbances[cell] = found["disturbance"]
                 advance(int(expected[cell]))
 
-    def _cell(self, cell: Cell) -> Found:
+    def _cell(self, cell: Cell) -> dict[str, Any]:
         plan, centre = self.plan, self.plan.is_centre(cell)
         torch.manual_seed(plan.seed)
         calls = dict(self.calls)
         if centre:
             calls[STEP] = training_step(cell.size)
         largest = self.memory[max(plan.centres)]
-        with torch.no_grad():
+        budget = {
+            name: plan.centre_seconds if centre and name in IN_GOALS else plan.seconds
+            for name in calls
+        }
+        with torch.no_grad(), Disturbance() as disturbance:
             found = measure(
                 cell,
                 calls,
                 rounds=plan.centre_rounds if centre else plan.rounds,
-                seconds={
-                    name: plan.centre_seconds if centre and name in IN_GOALS else plan.seconds
-                    for name in calls
-                },
+                seconds=budget,
                 limit=plan.limit,
                 rates=rates(self.cells.items()),
                 copies={name: entry.get("peak", 0.0) for name, entry in largest.items()},
+                turn=plan.centre_turn if centre else plan.turn,
             )
-        return {**found, **self.refused}
+        return {"candidates": {**found, **self.refused}, "disturbance": disturbance.share}
 
     def _memory(self, size: int, name: str) -> dict[str, Any]:
         try:
@@ -118,7 +125,14 @@ class Benchmark:
     def report(self) -> None:
         """Print tables, and write them, the figures and the picture."""
         summary = summarised(self.cells, self.limits, self.memory, self.plan.batch)
+        for entry, disturbance in zip(summary["cells"], self.disturbances.values(), strict=True):
+            entry["disturbance"] = disturbance
         figures = tables(self.cells, summary)
+        figures[0].notes += [
+            f"{cell.key}: disturbed, other processes took {share:.0%} of the processors"
+            for cell, share in self.disturbances.items()
+            if share is not None and share > DISTURBED
+        ]
         show(figures)
         output, told = self.store.output, self.machine
         self.store.finish({"plan": asdict(self.plan), "machine": told, **summary})

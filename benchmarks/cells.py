@@ -71,6 +71,9 @@ class Plan:
     """a candidate that has used up so much of a cell has had its rounds, but always one"""
     centre_seconds: float = 45.0
     """the same in centres, for those that goals are about"""
+    turn: float = 0.1
+    """seconds for which short calls are repeated when it is their turn"""
+    centre_turn: float = 0.3
     limit: float = 60.0
     """seconds one mini-batch may take: beyond it a candidate is left out of a cell"""
     seed: int = 0
@@ -87,6 +90,7 @@ class Plan:
             centre_rounds=6,
             seconds=0.5,
             centre_seconds=1.0,
+            centre_turn=0.1,
             limit=5.0,
         )
 
@@ -114,6 +118,7 @@ def measure(
     limit: float,
     rates: Mapping[str, float],
     copies: Mapping[str, float],
+    turn: float = 0.1,
 ) -> dict[str, dict[str, Any]]:
     """Time all candidates in turns.
 
@@ -128,6 +133,7 @@ def measure(
             whether a candidate would exceed the limit. They never become a figure.
         copies: peak memory in copies of the batch, by name, as far as it is known: a candidate that
             would not fit into free memory is left out.
+        turn: seconds for which short calls are repeated when it is their turn.
 
     Returns:
         By name either ``repeats`` and ``seconds`` of each round with median and quartiles, or why
@@ -157,7 +163,7 @@ def measure(
             if used and used * (1 + repeats / sum(entry["repeats"])) > seconds[name]:
                 taking_part.remove(name)
                 continue
-            entry["seconds"].append(timed(lambda c=call, n=repeats: c(x, n), calls=25, until=0.1))
+            entry["seconds"].append(timed(lambda c=call, n=repeats: c(x, n), calls=25, until=turn))
             entry["repeats"].append(repeats)
     for entry in found.values():
         if "seconds" in entry:

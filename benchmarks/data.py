@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from measuring import machine, timed, write_json
+from measuring import Disturbance, machine, timed, write_json
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
@@ -152,8 +152,11 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     root = Path(arguments.data_root or "data")
     print(f"torch {torch.__version__}, {arguments.threads} thread(s), batches of {BATCH}")
-    found = {"machine": machine(), "batch_size": BATCH, "digits": digits(root)}
-    found["pacs"] = photos(root, arguments.photos)
+    found: dict[str, Any] = {"machine": machine(), "batch_size": BATCH}
+    with Disturbance() as disturbance:
+        found["digits"] = digits(root)
+        found["pacs"] = photos(root, arguments.photos)
+    found["disturbance"] = disturbance.share
     if arguments.output is not None:
         write_json(arguments.output, found)
 

@@ -34,6 +34,40 @@ def timed(call: Callable[[], object], *, calls: int = 1, until: float = 0.0) -> 
     return statistics.median(times)
 
 
+class Disturbance:
+    """How much of the processors something else took while this process measured.
+
+    Example:
+        >>> with Disturbance() as disturbance:
+        ...     pass
+        >>> disturbance.share is None or disturbance.share >= 0
+        True
+    """
+
+    share: float | None = None
+    """0 is none, 1 is everything; None where the system does not tell"""
+
+    def __enter__(self) -> Disturbance:
+        self._began, self._before = time.perf_counter(), self._others()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        after, passed = self._others(), time.perf_counter() - self._began
+        if after is not None and self._before is not None:
+            available = passed * (os.cpu_count() or 1)
+            self.share = max(0.0, (after - self._before) / available)
+
+    @staticmethod
+    def _others() -> float | None:
+        """Seconds of all processors that were neither idle nor ours, stolen ones included."""
+        statistics_file = Path("/proc/stat")
+        if not statistics_file.exists():
+            return None
+        ticks = [int(value) for value in statistics_file.read_text().split("\n")[0].split()[1:9]]
+        busy = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+        return busy - sum(os.times()[:4])
+
+
 def spread(values: Sequence[float]) -> dict[str, float]:
     """Median and quartiles."""
     if len(values) == 1:

@@ -47,7 +47,7 @@ def picture(cells: Cells, centres: list[Cell], note: str) -> Figure:
             _panel(place, parts, *panel)
         handles, labels = grid[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
-        figure.supxlabel(note, fontsize=8, color="#444444")
+        figure.supxlabel(f"bands: quartiles. {note}", fontsize=8, color="#444444")
     return figure
 
 
@@ -81,7 +81,8 @@ def _panel(place: Axes, parts: dict, name: str, label: str, quantity: str, value
         low, middle, high = zip(*shown.values(), strict=True)
         look = {"color": colour, "marker": marker, "linestyle": line, "markersize": 5}
         place.plot(list(shown), middle, label=CANDIDATES[candidate].title, linewidth=1.2, **look)
-        if not of_size or value is _ratio:
+        # with random L the quartiles of the time would show L
+        if name.startswith("L") or value is _ratio:
             place.fill_between(list(shown), low, high, color=colour, alpha=0.15, linewidth=0)
     if value is _ratio:
         place.axhline(1, color="#000000", linewidth=0.8)

@@ -47,7 +47,8 @@ def tables(cells: Cells, summary: dict[str, Any]) -> list[Figures]:
     names = [name for name in next(iter(cells.values())) if name != STEP]
     titles = [CANDIDATES[name].title for name in names]
     times = Figures(
-        "ms for a mini-batch, drawing included: median (quartiles), times as fast as obvious",
+        "ms for a mini-batch, drawing included: median (quartiles); times as fast as obvious over "
+        "the rounds that both had",
         ["setting", *titles],
     )
     for cell, found in cells.items():
@@ -110,15 +111,14 @@ def _centre(size: int, centre: dict[str, Any], names: list[str], titles: list[st
     )
     memory: dict[str, dict[str, float]] = centre["memory"]
     rows = {
-        "% of an ERM step": (centre.get("share_of_step", {}), 100),
-        "% of the speed at peak multiply-adds": (centre["share_of_limit"], 100),
-        "% of the speed at memcpy's bandwidth": (centre["share_of_roofline"], 100),
-        "peak extra memory, copies of the batch": (_one(memory, "peak"), 1),
-        "of it kept for later calls": (_one(memory, "kept"), 1),
+        "time over that of an ERM step": (centre.get("share_of_step", {}), "{:.1%}"),
+        "share of the speed at peak multiply-adds": (centre["share_of_limit"], "{:.1%}"),
+        "share of the speed at memcpy's bandwidth": (centre["share_of_roofline"], "{:.1%}"),
+        "peak extra memory, copies of the batch": (_one(memory, "peak"), "{:.2f}"),
+        "of it kept for later calls": (_one(memory, "kept"), "{:.2f}"),
     }
-    for row, (values, scale) in rows.items():
-        shown = [values[name] * scale if name in values else None for name in names]
-        figures.rows.append([row, *(_number(value, "{:.3g}") for value in shown)])
+    for row, (values, form) in rows.items():
+        figures.rows.append([row, *(_number(values.get(name), form) for name in names)])
     figures.notes += [
         f"memory of {name} not measured: {one['failed']}"
         for name, one in memory.items()

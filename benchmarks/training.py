@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from candidates import stock_block
 from lightning_fabric import Fabric
-from measuring import machine, write_json
+from measuring import Disturbance, machine, write_json
 from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -196,7 +196,9 @@ def main() -> None:
     options = parser.parse_args()
     found: dict[str, Any] = {"machine": machine()}
     for network in options.networks:
-        found[network] = measure(network, options.rounds, 30 if network == "lenet" else 2)
+        with Disturbance() as disturbance:
+            measured = measure(network, options.rounds, 30 if network == "lenet" else 2)
+        found[network] = {**measured, "disturbance": disturbance.share}
         print(network, json.dumps(found[network], indent=1), flush=True)
     if options.output is not None:
         write_json(options.output, found)

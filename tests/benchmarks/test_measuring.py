@@ -1,3 +1,7 @@
+import os
+from pathlib import Path
+
+import measuring
 import pytest
 import torch
 import torchvision
@@ -26,6 +30,24 @@ def test_timed_repeats_short_calls_only():
     assert len(calls) == 5
     timed(lambda: calls.append(1))
     assert len(calls) == 6
+
+
+@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="the system does not tell")
+def test_disturbance_counts_what_others_take_and_not_ourselves(monkeypatch):
+    ours = iter([(1.0, 1.0, 0.0, 0.0), (4.0, 2.0, 0.0, 0.0)])
+    ticks = os.sysconf("SC_CLK_TCK")
+    stat = iter(
+        [f"cpu {10 * ticks} 0 0 99 0 0 0 0 0 0\n", f"cpu {15 * ticks} 0 0 99 0 0 0 {ticks}"]
+    )
+    clock = iter([100.0, 110.0])
+    monkeypatch.setattr(measuring.os, "times", lambda: next(ours))
+    monkeypatch.setattr(measuring.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(measuring.Path, "read_text", lambda self: next(stat))
+    monkeypatch.setattr(measuring.time, "perf_counter", lambda: next(clock))
+    with measuring.Disturbance() as disturbance:
+        pass
+    # all took 5 + 1 stolen, we took 4; of two processors for ten seconds
+    assert disturbance.share == pytest.approx(2 / 20)
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
