@@ -35,14 +35,7 @@ def timed(call: Callable[[], object], *, calls: int = 1, until: float = 0.0) -> 
 
 
 class Disturbance:
-    """How much of the processors something else took while this process measured.
-
-    Example:
-        >>> with Disturbance() as disturbance:
-        ...     pass
-        >>> disturbance.share is None or disturbance.share >= 0
-        True
-    """
+    """How much of the processors something else took while this process measured."""
 
     share: float | None = None
     """0 is none, 1 is everything; None where the system does not tell"""
