@@ -24,11 +24,18 @@ quickstart: $(INSTALLED)
 	@echo "== training ERM and Pro-RandConv on digits-mini (under five minutes on two cores)"
 	@$(BIN)/prorandconv quickstart
 
-bench: $(INSTALLED)
-	@echo "== speed and memory of the augmentation (about ten minutes; leave the machine alone)"
-	@$(BIN)/python benchmarks/augmentation.py --output docs/results/speed/augmentation.json
+$(INSTALLED)-bench: $(INSTALLED)
+	@echo "== installing what it is compared with"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+bench: $(INSTALLED)-bench
+	@echo "== speed and memory of the augmentation (a quarter of an hour; leave the machine alone)"
+	@$(BIN)/python benchmarks/augmentation.py
 	@echo "== speed of a training step (about three minutes)"
 	@$(BIN)/python benchmarks/training.py --output docs/results/speed/training.json
+	@echo "== speed of the data (about a minute)"
+	@$(BIN)/python benchmarks/data.py --output docs/results/speed/data.json
 
 lint: $(INSTALLED)
 	@echo "== ruff: lint and format"

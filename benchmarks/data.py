@@ -1,6 +1,6 @@
 """Throughput of the lab's data against what one would write instead, as ratios in one run.
 
-Run: python benchmarks/data.py [--data-root DIR]
+Run: python benchmarks/data.py [--data-root DIR] [--output docs/results/speed/data.json]
 
 - digits: batches of MNIST's 10,000 training images from memory, against a torchvision data set
   with the usual transforms of each image in a ``DataLoader``;
@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import tempfile
-import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from measuring import Disturbance, machine, timed, write_json
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
@@ -57,16 +58,10 @@ class PerImage(Dataset[tuple[torch.Tensor, int]]):
 
 def seconds(epoch: Callable[[], Iterable[object]], rounds: int = ROUNDS) -> float:
     """Median time of going once through an iterable."""
-    times = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        for _ in epoch():
-            pass
-        times.append(time.perf_counter() - began)
-    return statistics.median(times)
+    return timed(lambda: deque(epoch(), maxlen=0), calls=rounds, until=float("inf"))
 
 
-def digits(root: Path) -> None:
+def digits(root: Path) -> dict[str, Any]:
     """Digits from memory against per-image transforms."""
     benchmark = get_benchmark("digits", root)
     if "mnist" in benchmark.present():
@@ -86,6 +81,10 @@ def digits(root: Path) -> None:
     generator = torch.Generator().manual_seed(0)
     own = seconds(lambda: ours.batches(BATCH, generator=generator), rounds=15)
     print(f"digits: {len(ours) / own:12,.0f} images/s from memory")
+    found: dict[str, Any] = {
+        "generated": "mnist" not in benchmark.present(),
+        "images_per_second": len(ours) / own,
+    }
     for workers in (0, 2):
         loader = DataLoader(
             PerImage(images, labels), batch_size=BATCH, shuffle=True, num_workers=workers
@@ -95,13 +94,19 @@ def digits(root: Path) -> None:
             f"digits: {len(ours) / theirs:12,.0f} images/s by a DataLoader with {workers} workers: "
             f"ours is {theirs / own:.0f} times as fast"
         )
+        found[f"data_loader_with_{workers}_workers"] = {
+            "images_per_second": len(ours) / theirs,
+            "ours_over_it": theirs / own,
+        }
+    return found
 
 
-def photos(root: Path, count: int) -> None:
+def photos(root: Path, count: int) -> dict[str, Any]:
     """Photos from a warm cache against decoding in every epoch."""
     with tempfile.TemporaryDirectory() as made:
         benchmark = get_benchmark("pacs", root)
-        if "photo" not in benchmark.present():
+        generated = "photo" not in benchmark.present()
+        if generated:
             print("pacs: PACS is absent, generated JPEGs of its size are used")
             _generate(Path(made), count)
             root = Path(made)
@@ -116,6 +121,14 @@ def photos(root: Path, count: int) -> None:
             f"pacs:   {len(cold) / decoding:12,.0f} images/s decoding in every epoch "
             f"with {cold.workers} workers: the cache is {decoding / cached:.1f} times as fast"
         )
+        return {
+            "generated": generated,
+            "images": len(warm),
+            "cached_images_per_second": len(warm) / cached,
+            "decoding_images_per_second": len(cold) / decoding,
+            "decoding_workers": cold.workers,
+            "cache_over_decoding": decoding / cached,
+        }
 
 
 def _generate(root: Path, count: int) -> None:
@@ -134,12 +147,18 @@ def main() -> None:
     parser.add_argument("--data-root", type=Path, default=os.environ.get("PRORANDCONV_DATA"))
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--photos", type=int, default=700, help="how many to generate")
+    parser.add_argument("--output", type=Path, help="JSON file to write")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     root = Path(arguments.data_root or "data")
     print(f"torch {torch.__version__}, {arguments.threads} thread(s), batches of {BATCH}")
-    digits(root)
-    photos(root, arguments.photos)
+    found: dict[str, Any] = {"machine": machine(), "batch_size": BATCH}
+    with Disturbance() as disturbance:
+        found["digits"] = digits(root)
+        found["pacs"] = photos(root, arguments.photos)
+    found["disturbance"] = disturbance.share
+    if arguments.output is not None:
+        write_json(arguments.output, found)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import statistics
 import tempfile
 import time
@@ -22,8 +21,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-import torchvision
+from candidates import stock_block
 from lightning_fabric import Fabric
+from measuring import Disturbance, machine, write_json
 from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -80,7 +80,7 @@ class LabStep:
         directory = RunDirectory(Path(self.folder.name))
         self.run = Run(fabric, config, Execution(quiet=True), directory)
         size = images.format.image_size
-        net = build(network, classes=10, image_size=size)
+        net = build(network, classes=10, image_size=size).to(memory_format=torch.channels_last)
         optimiser = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
         self.run.net, self.run.training = net, images
         self.run.network, self.run.optimiser = fabric.setup(net, optimiser)
@@ -140,14 +140,10 @@ def by_hand(
         x = torch.stack([(one.float() / 255 - mean) / std for one in pixels])
         params = augment.draw(x, generator)
         augmented = x
+        offsets = params.offsets.expand(len(x), -1, -1, -1)  # type: ignore[union-attr]
+        draw = (offsets, params.weight, params.gamma, params.beta)
         for _ in range(int(params.repeats)):  # type: ignore[arg-type]
-            offsets = params.offsets.expand(len(x), -1, -1, -1)  # type: ignore[union-attr]
-            augmented = torchvision.ops.deform_conv2d(
-                augmented, offsets, params.weight, padding=params.weight.shape[-1] // 2
-            )
-            augmented = F.instance_norm(augmented)
-            gamma, beta = params.gamma, params.beta
-            augmented = torch.tanh(gamma.view(-1, 1, 1) * augmented + beta.view(-1, 1, 1))  # type: ignore[union-attr]
+            augmented = stock_block(augmented, *draw)  # type: ignore[arg-type]
         loss = F.cross_entropy(net(torch.cat((x, augmented))), y.repeat(2))
         optimiser.zero_grad()
         loss.backward()
@@ -198,20 +194,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    found: dict[str, Any] = {
-        "machine": {
-            "processor": platform.processor() or platform.machine(),
-            "threads": torch.get_num_threads(),
-            "torch": torch.__version__,
-            "engines": list(prc.engines()),
-        }
-    }
+    found: dict[str, Any] = {"machine": machine()}
     for network in options.networks:
-        found[network] = measure(network, options.rounds, 30 if network == "lenet" else 2)
-        print(json.dumps({network: found[network]}, indent=1), flush=True)
+        with Disturbance() as disturbance:
+            measured = measure(network, options.rounds, 30 if network == "lenet" else 2)
+        found[network] = {**measured, "disturbance": disturbance.share}
+        print(network, json.dumps(found[network], indent=1), flush=True)
     if options.output is not None:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(json.dumps(found, indent=1) + "\n")
+        write_json(options.output, found)
 
 
 if __name__ == "__main__":

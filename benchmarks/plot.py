@@ -1,0 +1,102 @@
+"""The benchmark of the augmentation as one picture of small panels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib as mpl
+from candidates import CANDIDATES
+from cells import Cell
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator, ScalarFormatter
+from summary import Cells, axes, over_obvious
+
+LOOKS = {
+    "obvious": ("#000000", "o", "-"),
+    "compiled": ("#000000", "s", ":"),
+    "kornia": ("#CC79A7", "D", "--"),
+    "plain_conv": ("#E69F00", "v", "--"),
+    "reference": ("#999999", "x", "-"),
+    "eager": ("#0072B2", "^", "-"),
+    "native": ("#D55E00", "*", "-"),
+}
+"""Colour, marker and line: the colours of Okabe and Ito, which all eyes tell apart, and in grey
+print the markers do."""
+
+
+def picture(cells: Cells, centres: list[Cell], note: str) -> Figure:
+    """Time against size, N and L, and the ratio to the obvious way against size."""
+    parts = axes(cells, centres)
+    by_size = next(name for name in parts if name.startswith("H·W"))
+    panels: list[tuple[str, str, str, Value]] = [
+        (by_size, "side of an image in pixels", "seconds", _seconds),
+        (by_size, "side of an image in pixels", "times as fast as obvious", _ratio),
+    ]
+    for axis, label in (("N", "images in the mini-batch"), ("L", "repetitions")):
+        for name in parts:
+            if name.startswith(f"{axis} at"):
+                panels.append((name, label, "seconds", _seconds))
+    columns = len(panels) // 2
+    with mpl.rc_context({"font.size": 9}):
+        figure = Figure(figsize=(3.6 * columns, 6.8), layout="constrained")
+        grid = figure.subplots(2, columns, squeeze=False)
+        # column by column: size above its ratio, small images above large ones
+        for panel, place in zip(panels, grid.T.flat, strict=False):
+            _panel(place, parts, *panel)
+        handles, labels = grid[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
+        figure.supxlabel(f"bands: quartiles. {note}", fontsize=8, color="#444444")
+    return figure
+
+
+Value = Callable[[dict, str], tuple[float, float, float] | None]
+
+
+def _seconds(found: dict, name: str) -> tuple[float, float, float] | None:
+    entry = found[name]
+    if "median" not in entry:
+        return None
+    return entry["lower_quartile"], entry["median"], entry["upper_quartile"]
+
+
+def _ratio(found: dict, name: str) -> tuple[float, float, float] | None:
+    ratio = None if name == "obvious" else over_obvious(found, name)
+    return ratio and (ratio["lower_quartile"], ratio["median"], ratio["upper_quartile"])
+
+
+def _panel(place: Axes, parts: dict, name: str, label: str, quantity: str, value: Value) -> None:
+    part, along = parts[name]
+    of_size = name.startswith("H·W")
+    position = {cell: cell.size if of_size else along(cell) for cell in part}
+    for candidate, (colour, marker, line) in LOOKS.items():
+        shown = {
+            position[cell]: found_value
+            for cell, found in part.items()
+            if candidate in found and (found_value := value(found, candidate)) is not None
+        }
+        if not shown:
+            continue
+        low, middle, high = zip(*shown.values(), strict=True)
+        look = {"color": colour, "marker": marker, "linestyle": line, "markersize": 5}
+        place.plot(list(shown), middle, label=CANDIDATES[candidate].title, linewidth=1.2, **look)
+        # with random L the quartiles of the time would show L
+        if name.startswith("L") or value is _ratio:
+            place.fill_between(list(shown), low, high, color=colour, alpha=0.15, linewidth=0)
+    if value is _ratio:
+        place.axhline(1, color="#000000", linewidth=0.8)
+    where = name.split(" at ")[1]
+    random = "" if name.startswith("L") else ", random L"
+    place.set(xscale="log", yscale="log", xlabel=label, ylabel=quantity, title=where + random)
+    place.set_xticks(sorted(set(position.values())))
+    place.xaxis.set_major_formatter(ScalarFormatter())
+    place.xaxis.set_minor_locator(NullLocator())
+    place.grid(color="#dddddd", linewidth=0.6)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture without the date, so that the same figures give the same file."""
+    metadata = {"Date": None} if path.suffix == ".svg" else None
+    with mpl.rc_context({"svg.hashsalt": "prorandconv"}):
+        figure.savefig(path, metadata=metadata, dpi=110)
