@@ -42,8 +42,9 @@ def test_a_study_gives_runs_the_names_and_the_order_of_its_rows(runs):
 
 def test_of_two_runs_alike_the_one_that_is_done_counts(runs):
     done, begun = runs(("erm", {"target_every": 2}), ("erm", {"target_every": 1, "done": 4}))
-    (setting,) = settings([begun, done])
-    assert setting.rows["erm"][0] is done
+    for order in ([begun, done], [done, begun]):
+        (setting,) = settings(order)
+        assert setting.rows["erm"][0] is done
 
 
 def test_confusion_counts_are_summed_over_seeds(runs):
