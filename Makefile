@@ -32,9 +32,9 @@ $(INSTALLED)-bench: $(INSTALLED)
 bench: $(INSTALLED)-bench
 	@echo "== speed and memory of the augmentation (a quarter of an hour; leave the machine alone)"
 	@$(BIN)/python benchmarks/augmentation.py
-	@echo "== speed of a training step (about three minutes)"
+	@echo "== speed of a training step (about eight minutes)"
 	@$(BIN)/python benchmarks/training.py --output docs/results/speed/training.json
-	@echo "== speed of the data (about a minute)"
+	@echo "== speed of the data (about two minutes)"
 	@$(BIN)/python benchmarks/data.py --output docs/results/speed/data.json
 
 lint: $(INSTALLED)

@@ -200,8 +200,8 @@ def main() -> None:
             measured = measure(network, options.rounds, 30 if network == "lenet" else 2)
         found[network] = {**measured, "disturbance": disturbance.share}
         print(network, json.dumps(found[network], indent=1), flush=True)
-    if options.output is not None:
-        write_json(options.output, found)
+        if options.output is not None:
+            write_json(options.output, found)
 
 
 if __name__ == "__main__":
