@@ -17,7 +17,7 @@ from . import checks, ops
 from .errors import ProRandConvError
 from .ops import Engine
 from .ops.block import Block, Contrast, standardised
-from .ops.per_image import apply_per_image, pad_same
+from .ops.reference import pad_same
 
 if TYPE_CHECKING:
     from .params import BlockParams, ProRandConvParams, RandConvParams
@@ -248,27 +248,15 @@ def _blocks(
     if "affine" in parts:
         gamma, beta = _to(params.gamma, images), _to(params.beta, images)
     standardise, tanh = "standardise" in parts, "tanh" in parts
-    if isinstance(params.repeats, tuple):
-        return apply_per_image(
-            images,
-            weight,
-            offsets,
-            gamma,
-            beta,
-            params.repeats,
-            standardise=standardise,
-            tanh=tanh,
-            padding=padding,
-            eps=eps,
-        )
     after = Contrast(standardise, gamma, beta, tanh, eps)
     size = (images.shape[-2], images.shape[-1])
     if not params.layered:
         block = Block(weight, offsets, size, padding, params.reach)
         return ops.apply(ops.prepare(block, engine), images, after, params.repeats)
-    for layer in weight[: params.repeats]:
+    most = max(params.repeats) if isinstance(params.repeats, tuple) else params.repeats
+    for number, layer in enumerate(weight.unbind(-5)[:most]):
         block = Block(layer, offsets, size, padding, params.reach)
-        images = ops.apply(ops.prepare(block, engine), images, after, 1)
+        images = ops.apply(ops.prepare(block, engine), images, after, params.in_layer(number))
     return images
 
 

@@ -59,6 +59,12 @@ class BlockParams:
         nothing_chosen = self.chosen is not None and self.chosen.numel() == 0
         return nothing_chosen or self.repeats == 0
 
+    def in_layer(self, number: int) -> int | tuple[int, ...]:
+        """How often (once or not) the kernel of one repetition is applied, if they differ."""
+        if isinstance(self.repeats, int):
+            return int(self.repeats > number)
+        return tuple(int(repeats > number) for repeats in self.repeats)
+
     def of_chosen(self: Self) -> Self:
         """The draws of the chosen images only; one draw for the whole batch stays as it is."""
         if self.chosen is None or not isinstance(self.repeats, tuple):

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .block import Block, Contrast
+from .block import Block, Contrast, Repeats
 from .reference import wrap
 
 _CHUNK_BYTES = 20 << 20
@@ -40,8 +40,9 @@ class EagerOperator:
             0, self.rows.numel(), per_pixel, dtype=torch.int32, device=self.rows.device
         )
 
-    def apply(self, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
+    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
         """Convolve, standardise, scale and squash ``repeats`` times."""
+        assert isinstance(repeats, int)
         count, channels, pixels = images.shape[0], len(self.weights), math.prod(self.block.size)
         result = images.new_empty(count, channels, *self.block.size)
         bytes_per_image = result[:1].numel() * result.element_size()
@@ -105,9 +106,9 @@ class EagerOperator:
                 torch.exp(plane, out=target)
             else:
                 target.copy_(plane)
-
         if contrast.tanh:
             torch.add(self.one, result.add_(1).reciprocal_(), alpha=-2, out=result)
+
 
 def _reach(block: Block) -> float:
     """Bound of |offsets|: given with the draw, or read where reading costs no synchronisation."""

@@ -476,13 +476,13 @@ int apply_groups(const Job &job, int64_t first_image, int64_t groups) {
     group_job->choose_teams();
     Carver measure;
     group_job->lay_out(measure);
-    char *memory = acquire_workspace(measure.used, IMAGES);
+    char *memory = acquire_workspace(measure.used, *job.call->workspaces, IMAGES);
     if (memory) {
         Carver carver;
         carver.memory = memory;
         group_job->lay_out(carver);
         run_parallel(group_job->threads, GroupJob<C, V>::task, group_job);
-        release_workspace(memory, IMAGES);
+        release_workspace(memory, *job.call->workspaces, IMAGES);
     }
     delete group_job;
     return memory ? OK : OUT_OF_MEMORY;
@@ -507,7 +507,7 @@ int apply(const Call &call) {
     job.call = &call;
     Carver measure;
     lay_out_plan(job.plan, call, measure);
-    char *memory = acquire_workspace(measure.used, PLAN);
+    char *memory = acquire_workspace(measure.used, *call.workspaces, PLAN);
     if (!memory) return OUT_OF_MEMORY;
     Carver carver;
     carver.memory = memory;
@@ -540,7 +540,7 @@ int apply(const Call &call) {
     else
 #endif
         status = apply_channels<0>(job);
-    release_workspace(memory, PLAN);
+    release_workspace(memory, *call.workspaces, PLAN);
     return status;
 }
 
