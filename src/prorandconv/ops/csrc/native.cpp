@@ -134,11 +134,13 @@ char *acquire_workspace(size_t bytes, Workspaces &workspaces, WorkspaceUse use) 
     if (!header || header->bytes < bytes) {
         std::free(header);
         void *memory = nullptr;
-        const size_t alignment = bytes < HUGE_PAGE ? 4096 : HUGE_PAGE;
+        // A few huge pages would waste up to half of a small workspace.
+        const bool large = bytes >= 8 * HUGE_PAGE;
+        const size_t alignment = large ? HUGE_PAGE : 4096;
         const size_t total =
             (bytes + sizeof(WorkspaceHeader) + alignment - 1) / alignment * alignment;
         if (posix_memalign(&memory, alignment, total)) return nullptr;
-        ask_for_huge_pages(memory, total);
+        if (large) ask_for_huge_pages(memory, total);
         header = static_cast<WorkspaceHeader *>(memory);
         header->bytes = total - sizeof(WorkspaceHeader);
     }
