@@ -1,53 +1,57 @@
 import math
+from functools import partial
 
 import pytest
 import torch
 
-from prorandconv import ProRandConvError, gaussian_random_field
+from prorandconv import ProRandConvError, fields, gaussian_random_field
+
+CPU = torch.device("cpu")
 
 
-def power(fields):
-    return torch.fft.fft2(fields.double()).abs().square().mean(0)
+def power(drawn):
+    return torch.fft.fft2(drawn.double()).abs().square().mean(0)
 
 
 def frequencies(height, width):
-    return torch.hypot(torch.fft.fftfreq(height)[:, None], torch.fft.fftfreq(width)[None, :])
+    rows, columns = (torch.fft.fftfreq(side, dtype=torch.float64) for side in (height, width))
+    return torch.hypot(rows[:, None], columns)
 
 
-def slope(fields, low, high):
+def slope(drawn, low, high):
     """Exponent of the power spectrum, fitted over the modes between two frequencies.
 
     Means of logarithms: each field's scaling to unit deviation then cancels.
     """
-    spectrum = torch.fft.fft2(fields.double()).abs().square().log().mean(0)
-    k = frequencies(*fields.shape[-2:])
+    spectrum = torch.fft.fft2(drawn.double()).abs().square().log().mean(0)
+    k = frequencies(*drawn.shape[-2:])
     band = (k >= low) & (k <= high)
-    x, y = k[band].log().double(), spectrum[band]
+    x, y = k[band].log(), spectrum[band]
     x = x - x.mean()
     return float((x * y).sum() / (x * x).sum())
 
 
-@pytest.mark.parametrize("size", [(32, 32), (33, 32), (7, 20), (1, 9), (9, 1), (224, 224)])
-@pytest.mark.parametrize("alpha", [0.0, 2.0, 10.0])
+@pytest.mark.parametrize("size", [(32, 32), (33, 32), (7, 20), (1, 9), (9, 1), (2, 2), (224, 224)])
+@pytest.mark.parametrize("alpha", [0.0, 2.0, 6.0, 10.0])
 def test_each_field_has_zero_mean_and_unit_deviation(size, alpha):
-    fields = gaussian_random_field(3, size, alpha, dtype=torch.float64)
-    assert fields.shape == (3, *size)
-    torch.testing.assert_close(fields.mean((1, 2)), torch.zeros(3).double(), atol=1e-10, rtol=0)
-    deviation = fields.std((1, 2), correction=0)
+    drawn = gaussian_random_field(3, size, alpha, dtype=torch.float64)
+    assert drawn.shape == (3, *size)
+    torch.testing.assert_close(drawn.mean((1, 2)), torch.zeros(3).double(), atol=1e-10, rtol=0)
+    deviation = drawn.std((1, 2), correction=0)
     torch.testing.assert_close(deviation, torch.ones(3).double(), atol=1e-10, rtol=0)
 
 
 @pytest.mark.parametrize("alpha", [2.0, 4.0])
 @pytest.mark.parametrize("size", [(64, 64), (65, 63), (64, 96)])
 def test_power_falls_with_the_exponent(size, alpha):
-    fields = gaussian_random_field(200, size, alpha)
-    assert slope(fields, 1.5 / min(size), 0.4) == pytest.approx(-alpha, rel=0.05)
+    drawn = gaussian_random_field(200, size, alpha)
+    assert slope(drawn, 1.5 / min(size), 0.4) == pytest.approx(-alpha, rel=0.05)
 
 
 @pytest.mark.parametrize("size", [(64, 64), (224, 224), (129, 128)])
 def test_steep_power_falls_with_the_exponent_over_the_first_octave(size):
-    fields = gaussian_random_field(400, size, 10.0, dtype=torch.float64)
-    assert slope(fields, 0.99 / max(size), 2.01 / min(size)) == pytest.approx(-10, rel=0.05)
+    drawn = gaussian_random_field(400, size, 10.0, dtype=torch.float64)
+    assert slope(drawn, 0.99 / max(size), 2.01 / min(size)) == pytest.approx(-10, rel=0.05)
 
 
 @pytest.mark.parametrize("size", [(32, 32), (33, 33), (32, 33)])
@@ -73,26 +77,52 @@ def test_isotropic_in_pixels_where_sides_differ():
     assert float(spectrum[0, 2] / spectrum[1, 0]) == pytest.approx(1, abs=0.05)
 
 
-def test_cut_spectrum_equals_the_full_transform():
-    from prorandconv.fields import _spectrum
+SIZES = [(32, 32), (33, 31), (20, 48), (224, 224), (1, 9), (9, 1), (2, 2), (3, 5), (1, 1)]
 
-    size = (200, 180)
-    amplitude, basis = _spectrum(*size, 10.0, torch.float32, torch.device("cpu"))
-    assert basis is not None
-    modes = torch.view_as_complex(torch.randn(5, *amplitude.shape) * amplitude)
-    full = torch.zeros(5, size[0], size[1] // 2 + 1, dtype=torch.complex64)
-    rows = torch.fft.fftfreq(size[0], 1 / size[0])
-    half = amplitude.shape[0] // 2
-    kept = rows.abs() <= half
-    full[:, kept, : amplitude.shape[1]] = modes
-    expected = torch.fft.irfft2(full, s=size, norm="forward")
-    actual = torch.fft.irfft(basis @ modes, n=size[1], norm="forward")
-    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
+
+@pytest.mark.parametrize("alpha", [6.0, 7.0, 8.0, 10.0, 12.0])
+@pytest.mark.parametrize("size", SIZES)
+def test_waves_leave_out_a_millionth_of_the_variance_at_most(size, alpha):
+    k = frequencies(*size)
+    k[0, 0] = math.inf
+    total = (k / k.min()).pow(-alpha).nan_to_num().sum()
+    _, amplitude, _ = fields._waves(*size, alpha, torch.float64, CPU)
+    # both sums count every mode of the full spectrum once
+    assert -1e-12 <= total - amplitude.square().sum() <= 1e-6 * total
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 8, 31])
+def test_all_waves_together_are_an_orthonormal_basis(length):
+    basis = fields._wave_basis(length)
+    torch.testing.assert_close(basis.t() @ basis / length, torch.eye(length).double())
+
+
+def test_steep_fields_need_few_random_numbers():
+    _, amplitude, _ = fields._waves(224, 224, 10.0, torch.float32, CPU)
+    assert amplitude.numel() <= 81
+
+
+@pytest.mark.parametrize("alpha", [6.0, 10.0])
+@pytest.mark.parametrize("size", [(16, 16), (9, 14), (3, 5), (2, 2), (1, 8)])
+def test_waves_have_the_covariance_and_the_spectrum_of_the_full_transform(size, alpha):
+    count = 20_000
+    generator = torch.Generator().manual_seed(0)
+    steep = gaussian_random_field(count, size, alpha, generator=generator, dtype=torch.float64)
+    noise = partial(torch.randn, count, generator=generator, dtype=torch.float64)
+    full = fields._from_modes(noise, fields._modes(*size, alpha, torch.float64, CPU), size[1])
+    # entries are means of products of unit variables, at most 3 apart: 6 standard errors
+    tolerance = 6 * math.sqrt(2 * 3 / count)
+    covariances = [f.flatten(1).t() @ f.flatten(1) / count for f in (steep, full)]
+    torch.testing.assert_close(*covariances, atol=tolerance, rtol=0)
+    spectra = [power(f) / math.prod(size) ** 2 for f in (steep, full)]
+    torch.testing.assert_close(*spectra, atol=tolerance / 4, rtol=0)
+    strong = spectra[1] > 1e-3
+    torch.testing.assert_close(spectra[0][strong], spectra[1][strong], atol=0, rtol=0.12)
 
 
 def test_fields_are_independent_of_each_other():
-    fields = gaussian_random_field(2000, (16, 16), 10.0).flatten(1)
-    products = (fields[0::2] * fields[1::2]).mean(1)
+    drawn = gaussian_random_field(2000, (16, 16), 10.0).flatten(1)
+    products = (drawn[0::2] * drawn[1::2]).mean(1)
     # products of two unit fields with a few modes each: standard deviation about 0.5
     assert products.mean().abs() < 5 * 0.5 / math.sqrt(1000)
 

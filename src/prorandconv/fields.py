@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from .errors import ProRandConvError
+
+STEEP = 6.0
+"""From this exponent on, fields are made of the few waves that carry power."""
+LEFT_OUT = 1e-6
+"""Largest share of the variance that those waves may leave out."""
 
 
 def gaussian_random_field(
@@ -24,8 +30,9 @@ def gaussian_random_field(
 
     Each field is real, has zero mean and unit (biased) standard deviation over its pixels, and a
     power spectrum proportional to ``|k| ** -alpha``, where ``k`` is the spatial frequency in cycles
-    per pixel: isotropic also where height and width differ. A field of a single pixel has nothing
-    to vary and is zero.
+    per pixel: isotropic also where height and width differ. From alpha = 6 on, high frequencies
+    that together hold less than a millionth of the variance are left out. A field of a single pixel
+    has nothing to vary and is zero.
 
     Args:
         count: how many fields.
@@ -55,53 +62,104 @@ def gaussian_random_field(
         raise ProRandConvError.about("dtype", dtype, "torch.float32 or torch.float64")
 
     drawn_on = generator.device if generator is not None else torch.device("cpu")
-    amplitude, basis = _spectrum(height, width, float(alpha), dtype, drawn_on)
-    noise = torch.randn(count, *amplitude.shape, generator=generator, dtype=dtype, device=drawn_on)
-    modes = torch.view_as_complex(noise.mul_(amplitude))
-    field: Tensor
-    if basis is None:
-        field = torch.fft.irfft2(modes, s=(height, width), norm="forward")
+    noise = functools.partial(torch.randn, count, generator=generator, dtype=dtype, device=drawn_on)
+    if alpha >= STEEP:
+        field = _from_waves(noise, *_waves(height, width, float(alpha), dtype, drawn_on))
     else:
-        field = torch.fft.irfft(basis @ modes, n=width, norm="forward")
-    # The mean is zero, so the norm is the deviation times the root of the number of pixels.
-    norm = torch.linalg.vector_norm(field, dim=(-2, -1), keepdim=True)
-    field = field * (math.sqrt(height * width) / norm.clamp_min(torch.finfo(dtype).tiny))
+        field = _from_modes(noise, _modes(height, width, float(alpha), dtype, drawn_on), width)
     return field.to(device) if device is not None else field
 
 
-@functools.lru_cache(maxsize=16)
-def _spectrum(
-    height: int, width: int, alpha: float, dtype: torch.dtype, device: torch.device
-) -> tuple[Tensor, Tensor | None]:
-    """Amplitudes of the half spectrum (real, imaginary), and the rows of the inverse DFT if cut.
+def _from_waves(
+    noise: Callable[..., Tensor], by_row: Tensor, amplitude: Tensor, by_column: Tensor
+) -> Tensor:
+    """The closed form: products of the few waves along columns and rows that carry power.
 
-    A steep spectrum falls below the rounding error of ``dtype`` within a few modes. Only the block
-    of modes above it is kept; its inverse transform over the rows is then a small matrix product
-    with ``basis`` instead of a full FFT.
+    The waves are orthonormal, so a field's deviation is the norm of its coefficients.
     """
+    coefficient = _unit_norm(noise(*amplitude.shape).mul_(amplitude))
+    along_rows = torch.mm(coefficient.flatten(0, 1), by_column)
+    along_rows = along_rows.view(*coefficient.shape[:2], by_column.shape[1])
+    return torch.bmm(by_row.expand(len(coefficient), -1, -1), along_rows)
+
+
+def _from_modes(noise: Callable[..., Tensor], amplitude: Tensor, width: int) -> Tensor:
+    """All modes, by one inverse FFT of the half spectrum."""
+    modes = torch.view_as_complex(noise(*amplitude.shape, 2).mul_(amplitude.unsqueeze(-1)))
+    height = len(amplitude)
+    field = torch.fft.irfft2(modes, s=(height, width), norm="forward")
+    # The mean is zero, so the norm is the deviation times the root of the number of pixels.
+    return _unit_norm(field).mul_(math.sqrt(height * width))
+
+
+def _unit_norm(x: Tensor) -> Tensor:
+    """Scale each of several matrices to norm 1, in place; zero stays zero."""
+    norm = torch.linalg.vector_norm(x, dim=(-2, -1), keepdim=True)
+    return x.div_(norm.clamp_min_(torch.finfo(x.dtype).tiny))
+
+
+@functools.lru_cache(maxsize=16)
+def _waves(
+    height: int, width: int, alpha: float, dtype: torch.dtype, device: torch.device
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Waves along a column (H, R), amplitudes (R, C) of their products, waves along a row (C, W).
+
+    Only waves up to one frequency are kept, the lowest one that leaves out no more than
+    ``LEFT_OUT`` of the variance.
+    """
+    rows, columns = _wave_frequency(height), _wave_frequency(width)
+    power = _power(torch.hypot(rows[:, None], columns), alpha)
+    total = power.sum()
+    for limit in torch.cat((rows, columns)).sort().values:
+        within = int((rows <= limit).sum()), int((columns <= limit).sum())
+        kept = power[: within[0], : within[1]]
+        if total - kept.sum() <= LEFT_OUT * total:
+            break
+    tensors = (
+        _wave_basis(height)[:, : within[0]],
+        kept.sqrt(),
+        _wave_basis(width)[:, : within[1]].t(),
+    )
+    by_row, amplitude, by_column = (
+        t.to(dtype=dtype, device=device, memory_format=torch.contiguous_format) for t in tensors
+    )
+    return by_row, amplitude, by_column
+
+
+def _wave_frequency(length: int) -> Tensor:
+    """Cycles per pixel of each wave over ``length`` pixels: constant, then cosine and sine."""
+    return torch.div(torch.arange(1, length + 1), 2, rounding_mode="floor").double() / length
+
+
+def _wave_basis(length: int) -> Tensor:
+    """The waves as columns (pixel, wave): orthogonal, with a mean square of 1."""
+    phase = (
+        2 * math.pi * torch.arange(length, dtype=torch.float64)[:, None] * _wave_frequency(length)
+    )
+    basis = torch.where(torch.arange(length) % 2 == 1, phase.cos(), phase.sin())
+    basis[:, 0] = 1
+    return basis / basis.square().mean(0).sqrt()
+
+
+@functools.lru_cache(maxsize=16)
+def _modes(
+    height: int, width: int, alpha: float, dtype: torch.dtype, device: torch.device
+) -> Tensor:
+    """Amplitudes of the half spectrum (H, W // 2 + 1) of a real field."""
     rows = torch.fft.fftfreq(height, dtype=torch.float64)
     columns = torch.fft.rfftfreq(width, dtype=torch.float64)
-    frequency = torch.hypot(rows[:, None], columns[None, :])
-    frequency[0, 0] = 1.0
-    amplitude = (frequency * max(height, width)) ** (-alpha / 2)
-    amplitude[0, 0] = 0.0
+    amplitude = _power(torch.hypot(rows[:, None], columns), alpha).sqrt()
     # irfft2 reads only the real part of the first column and, if the width is even, of the last:
     # unsymmetrised noise loses half of its variance there.
     amplitude[:, 0] *= math.sqrt(2)
     if width % 2 == 0:
         amplitude[:, -1] *= math.sqrt(2)
-
-    kept = amplitude >= torch.finfo(dtype).eps * amplitude.max()
-    kept_rows, kept_columns = kept.any(1).nonzero().squeeze(1), int(kept.any(0).sum())
-    if 4 * len(kept_rows) > height:
-        return _twice(amplitude).to(dtype=dtype, device=device), None
-    phase = 2 * math.pi * rows[kept_rows] * torch.arange(height, dtype=torch.float64)[:, None]
-    basis = torch.polar(torch.ones_like(phase), phase)
-    complex_dtype = torch.complex64 if dtype == torch.float32 else torch.complex128
-    amplitude = _twice(amplitude[kept_rows, :kept_columns])
-    return amplitude.to(dtype=dtype, device=device), basis.to(dtype=complex_dtype, device=device)
+    return amplitude.to(dtype=dtype, device=device)
 
 
-def _twice(amplitude: Tensor) -> Tensor:
-    """The same number for the real and the imaginary part."""
-    return amplitude.unsqueeze(-1).repeat(1, 1, 2)
+def _power(frequency: Tensor, alpha: float) -> Tensor:
+    """Power |k| ** -alpha of each mode, 1 at the lowest frequency; the constant has none."""
+    frequency[0, 0] = math.inf
+    power = (frequency / frequency.min()) ** -alpha
+    power[0, 0] = 0
+    return power

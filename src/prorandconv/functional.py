@@ -5,6 +5,7 @@ Images are floating point, ``(N, C, H, W)`` unless a function says otherwise.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -16,7 +17,7 @@ from . import checks, ops
 from .errors import ProRandConvError
 from .ops import Engine
 from .ops.block import Block, Contrast, standardised
-from .ops.per_image import apply_per_image, pad_same
+from .ops.reference import pad_same
 
 if TYPE_CHECKING:
     from .params import BlockParams, ProRandConvParams, RandConvParams
@@ -94,9 +95,15 @@ def gaussian_window(
     """
     checks.kernel_size("kernel_size", kernel_size)
     sigma = torch.as_tensor(sigma, dtype=dtype, device=device)
-    tap = torch.arange(kernel_size, dtype=sigma.dtype, device=sigma.device) - kernel_size // 2
-    along = torch.exp(tap.square() * sigma.square().mul(-2).reciprocal().unsqueeze(-1))
-    return along.unsqueeze(-1) * along.unsqueeze(-2)
+    distance = _half_squared_distance(kernel_size, sigma.dtype, sigma.device)
+    return torch.exp(distance / -sigma.square().view(*sigma.shape, 1, 1))
+
+
+@functools.lru_cache(maxsize=16)
+def _half_squared_distance(kernel_size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """(i² + j²) / 2 of a kernel's taps (k, k), from the middle."""
+    tap = torch.arange(kernel_size, dtype=dtype, device=device) - kernel_size // 2
+    return (tap.square()[:, None] + tap.square()) / 2
 
 
 def contrast(
@@ -171,13 +178,14 @@ def pro_rand_conv(
     result = _blocks(x, params, contrast, eps, padding, engine)
     if result is x:
         return x
-    centre, scale = _per_channel(mean, result), _per_channel(std, result)
-    if bound == "clamp":
-        result = torch.clamp(result, (0 - centre) / scale, (1 - centre) / scale)
-    elif bound == "standardise":
+    if bound == "standardise":
         result = standardised(result, eps)
-    if output == "pixels":
-        result = ((result + 1) / 2 - centre) / scale
+    if bound == "clamp" or output == "pixels":
+        centre, scale = _per_channel(mean, result), _per_channel(std, result)
+        if bound == "clamp":
+            result = torch.clamp(result, (0 - centre) / scale, (1 - centre) / scale)
+        if output == "pixels":
+            result = ((result + 1) / 2 - centre) / scale
     return _finish(x, params, result)
 
 
@@ -240,27 +248,15 @@ def _blocks(
     if "affine" in parts:
         gamma, beta = _to(params.gamma, images), _to(params.beta, images)
     standardise, tanh = "standardise" in parts, "tanh" in parts
-    if isinstance(params.repeats, tuple):
-        return apply_per_image(
-            images,
-            weight,
-            offsets,
-            gamma,
-            beta,
-            params.repeats,
-            standardise=standardise,
-            tanh=tanh,
-            padding=padding,
-            eps=eps,
-        )
     after = Contrast(standardise, gamma, beta, tanh, eps)
     size = (images.shape[-2], images.shape[-1])
     if not params.layered:
         block = Block(weight, offsets, size, padding, params.reach)
         return ops.apply(ops.prepare(block, engine), images, after, params.repeats)
-    for layer in weight[: params.repeats]:
+    most = max(params.repeats) if isinstance(params.repeats, tuple) else params.repeats
+    for number, layer in enumerate(weight.unbind(-5)[:most]):
         block = Block(layer, offsets, size, padding, params.reach)
-        images = ops.apply(ops.prepare(block, engine), images, after, 1)
+        images = ops.apply(ops.prepare(block, engine), images, after, params.in_layer(number))
     return images
 
 

@@ -59,6 +59,12 @@ class BlockParams:
         nothing_chosen = self.chosen is not None and self.chosen.numel() == 0
         return nothing_chosen or self.repeats == 0
 
+    def in_layer(self, number: int) -> int | tuple[int, ...]:
+        """How often (once or not) the kernel of one repetition is applied, if they differ."""
+        if isinstance(self.repeats, int):
+            return int(self.repeats > number)
+        return tuple(int(repeats > number) for repeats in self.repeats)
+
     def of_chosen(self: Self) -> Self:
         """The draws of the chosen images only; one draw for the whole batch stays as it is."""
         if self.chosen is None or not isinstance(self.repeats, tuple):
@@ -133,11 +139,10 @@ class Draw:
         number = torch.empty(self._prefix, dtype=self.dtype, device=self._device)
         return number.uniform_(low, high, generator=self.generator)
 
-    def normal(self, *shape: int) -> Tensor:
-        """Standard normal numbers of the given shape per draw."""
-        return torch.randn(
-            *self._prefix, *shape, generator=self.generator, dtype=self.dtype, device=self._device
-        )
+    def normal(self, *shape: int, std: float = 1.0) -> Tensor:
+        """Numbers N(0, std²) of the given shape per draw."""
+        numbers = torch.empty(*self._prefix, *shape, dtype=self.dtype, device=self._device)
+        return numbers.normal_(0.0, std, generator=self.generator)
 
     def whole(self, low: int, high: int) -> int | tuple[int, ...]:
         """One whole number from low to high, both included, per draw."""
@@ -164,16 +169,18 @@ class Draw:
             std: σ_w; None is 1 / sqrt(k² C), a range is drawn from uniformly.
             smoothing: range of σ_g; None leaves the weights as they are.
         """
-        shape = (channels, channels, kernel_size, kernel_size)
-        weight = self.normal(*(shape if layers is None else (layers, *shape)))
-        tail = (1,) * (weight.dim() - len(self._prefix))
+        shape: tuple[int, ...] = (channels, channels, kernel_size, kernel_size)
+        if layers is not None:
+            shape = (layers, *shape)
+        tail = (1,) * len(shape)
         if isinstance(std, tuple):
-            weight = weight * self.uniform(*std).view(*self._prefix, *tail)
+            weight = self.normal(*shape).mul_(self.uniform(*std).view(*self._prefix, *tail))
         else:
-            weight = weight * (std if std is not None else (kernel_size**2 * channels) ** -0.5)
+            std = (kernel_size**2 * channels) ** -0.5 if std is None else std
+            weight = self.normal(*shape, std=std)
         if smoothing is not None:
             window = gaussian_window(kernel_size, self.uniform(*smoothing))
-            weight = weight * window.view(*self._prefix, *tail[2:], kernel_size, kernel_size)
+            weight.mul_(window.view(*self._prefix, *tail[2:], kernel_size, kernel_size))
         return weight
 
     def offsets(
@@ -189,7 +196,7 @@ class Draw:
             generator=self.generator,
             dtype=self.dtype,
         )
-        return fields.view(*self._prefix, taps, *size).mul_(sigma[..., None, None, None])
+        return fields.view(*self._prefix, taps, *size).mul_(sigma.view(*self._prefix, 1, 1, 1))
 
     def subset(self, count: int, share: float) -> Tensor:
         """Positions of a share of ``count`` images: as close to it as whole images allow.

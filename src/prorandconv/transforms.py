@@ -170,8 +170,8 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
                 reach = max(-float(lowest), float(highest))
                 offsets = offsets.to(x.device, non_blocking=True)
         if "affine" in self.contrast:
-            gamma = draw.normal(channels).mul_(self.gamma_std).to(x.device, non_blocking=True)
-            beta = draw.normal(channels).mul_(self.beta_std).to(x.device, non_blocking=True)
+            gamma = draw.normal(channels, std=self.gamma_std).to(x.device, non_blocking=True)
+            beta = draw.normal(channels, std=self.beta_std).to(x.device, non_blocking=True)
         return {
             "weight": weight.to(x.device, non_blocking=True),
             "offsets": offsets,

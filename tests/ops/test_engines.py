@@ -15,6 +15,8 @@ from prorandconv.ops import native
 from prorandconv.ops.block import Block, Contrast
 from prorandconv.ops.eager import EagerOperator
 from prorandconv.ops.native import NativeOperator
+from prorandconv.ops.per_image import PerImageOperator
+from prorandconv.ops.reference import ReferenceOperator
 
 without_native = pytest.mark.skipif(
     ops.engines()["native"].startswith("the "), reason=ops.engines()["native"]
@@ -150,6 +152,114 @@ def test_ten_repetitions_stay_near_the_double_precision_reference(engine, seed):
     torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=0)
 
 
+class TestOneDrawPerImage:
+    """mode="sample": every engine serves it, with the same results."""
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    @pytest.mark.parametrize("channels", [1, 3, 4])
+    @pytest.mark.parametrize("kernel_size", [1, 3, 5])
+    def test_ten_repetitions_stay_near_the_double_precision_reference(
+        self, engine, channels, kernel_size
+    ):
+        x = torch.rand(5, channels, 19, 27) * 2 - 1
+        params = ProRandConv(kernel_size, repeats=10, mode="sample").draw(x)
+        expected = functional.pro_rand_conv(x.double(), params, engine="reference")
+        actual = functional.pro_rand_conv(x, params, engine=engine)
+        torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=0)
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"offsets": None},
+            {"offsets": (1.0, 4.0)},
+            {"weights": "different"},
+            {"padding": "reflect"},
+            {"padding": "replicate", "kernel_size": 5},
+            {"contrast": ("affine", "tanh")},
+            {"contrast": ("standardise",)},
+            {"contrast": False},
+        ],
+        ids=str,
+    )
+    def test_each_image_is_as_alone_with_its_own_draw(self, engine, options):
+        x = torch.randn(6, 3, 21, 18)
+        augment = ProRandConv(mode="sample", max_repeats=4, engine=engine, **options)
+        params = augment.draw(x)
+        y = augment(x, params=params)
+        assert torch.equal(augment(x, params=params), y), "replays bit for bit"
+        alone = ProRandConv(max_repeats=4, engine=engine, **options)
+        for image, own, result in zip(x, params.split(), y, strict=True):
+            torch.testing.assert_close(alone(image, params=own), result, atol=2e-5, rtol=1e-5)
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+    def test_half_precision_and_a_share_of_the_images(self, engine, dtype):
+        x = torch.randn(6, 3, 12, 17).to(dtype)
+        augment = ProRandConv(mode="sample", max_repeats=3, p=0.5, engine=engine)
+        params = augment.draw(x)
+        y = augment(x, params=params)
+        assert y.dtype == dtype
+        expected = functional.pro_rand_conv(x.double(), params, engine="reference")
+        torch.testing.assert_close(y.double(), expected, atol=8e-3, rtol=8e-3)
+        others = [n for n in range(6) if n not in params.chosen]
+        assert len(others) == 3
+        assert torch.equal(y[others], x[others])
+
+    @without_native
+    def test_number_of_threads_does_not_change_a_bit(self):
+        x = torch.randn(7, 3, 24, 20)
+        augment = ProRandConv(mode="sample", max_repeats=3, engine="native")
+        params = augment.draw(x)
+        threads = torch.get_num_threads()
+        results = []
+        try:
+            for number in (1, 2, 3):
+                torch.set_num_threads(number)
+                results.append(augment(x, params=params))
+        finally:
+            torch.set_num_threads(threads)
+        assert all(torch.equal(results[0], other) for other in results)
+
+    def test_the_chosen_engine_serves(self):
+        weight, offsets = torch.zeros(2, 3, 3, 3, 3), torch.zeros(2, 18, 8, 8)
+        block = Block(weight, offsets, (8, 8), "zeros")
+        assert type(ops.prepare(block, "eager")) is PerImageOperator
+        assert type(ops.prepare(block, "reference")) is ReferenceOperator
+        has_native = ops.engines()["native"].startswith("available")
+        assert type(ops.prepare(block)) is (NativeOperator if has_native else PerImageOperator)
+
+    @pytest.mark.parametrize("has_offsets", [True, False])
+    def test_eager_engine_needs_no_value_on_the_host(self, has_offsets):
+        weight = torch.empty(4, 3, 3, 3, 3, device="meta")
+        offsets = torch.empty(4, 18, 16, 16, device="meta") if has_offsets else None
+        operator = ops.prepare(Block(weight, offsets, (16, 16), "zeros"), "eager")
+        affine = torch.empty(2, 4, 3, device="meta")
+        images = torch.empty(4, 3, 16, 16, device="meta")
+        result = ops.apply(operator, images, Contrast(True, *affine), (2, 0, 1, 3))
+        assert result.shape == (4, 3, 16, 16)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("channels", "kernel_size", "size"), [(1, 5, (9, 30)), (3, 3, (33, 20)), (4, 1, (16, 16))]
+)
+def test_half_precision_equals_the_reference_rounded(engine, dtype, channels, kernel_size, size):
+    x = torch.randn(4, channels, *size).to(dtype)
+    augment = ProRandConv(kernel_size, repeats=3, p=0.5, engine=engine)
+    params = augment.draw(x)
+    y = augment(x, params=params)
+    assert y.dtype == dtype
+    assert torch.equal(augment(x, params=params), y)
+    expected = functional.pro_rand_conv(x.double(), params, engine="reference")
+    torch.testing.assert_close(y.double(), expected, atol=8e-3, rtol=8e-3)
+    untouched = [n for n in range(4) if n not in params.chosen]
+    assert len(untouched) == 2
+    assert torch.equal(y[untouched], x[untouched])
+
+
 @pytest.mark.parametrize("engine", ["reference", "eager", "auto"])
 def test_channels_may_change_in_one_convolution(engine):
     x, weight = torch.randn(2, 3, 8, 9), torch.randn(5, 3, 3, 3)
@@ -278,7 +388,12 @@ class TestNative:
         affine = (torch.randn(3), torch.randn(3))
         torch.library.opcheck(
             torch.ops.prorandconv.native_block.default,
-            (*arguments, *affine, True, True, 1e-5, 2, "zeros"),
+            (*arguments, *affine, True, True, 1e-5, [2], "zeros"),
+        )
+        own = [torch.stack((t, 2 * t)) for t in (*arguments[1:], *affine)]
+        torch.library.opcheck(
+            torch.ops.prorandconv.native_block.default,
+            (arguments[0], *own, True, True, 1e-5, [2, 0], "zeros"),
         )
 
     @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ from torch import Tensor
 
 from ..errors import ProRandConvError
 from . import native
-from .block import Block, Contrast
+from .block import Block, Contrast, Repeats
 from .eager import EagerOperator
 from .native import NativeOperator
+from .per_image import PerImageOperator
 from .reference import ReferenceOperator
 
 Engine = Literal["auto", "native", "eager", "reference"]
@@ -32,7 +33,7 @@ class Operator(Protocol):
 
     block: Block
 
-    def apply(self, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
+    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
         """Apply the block ``repeats`` times to images (N, C, H, W)."""
         ...
 
@@ -59,11 +60,14 @@ def prepare(block: Block, engine: Engine = "auto") -> Operator:
         return ReferenceOperator(block)
     if engine == "native" or (engine == "auto" and native.refuses(block.weight) is None):
         return NativeOperator(block)
-    return EagerOperator(block)
+    return PerImageOperator(block) if block.per_image else EagerOperator(block)
 
 
-def apply(operator: Operator, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
-    """Apply a prepared draw ``repeats`` times to images (N, C, H, W) of the operator's size."""
+def apply(operator: Operator, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
+    """Apply a prepared draw ``repeats`` times to images (N, C, H, W) of the operator's size.
+
+    With one draw per image, ``repeats`` is one number for each of them.
+    """
     if repeats == 0 or images.numel() == 0:
         return images
     needs_gradient = torch.is_grad_enabled() and (

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .block import Block, Contrast
+from .block import Block, Contrast, Repeats
 from .reference import wrap
 
 _CHUNK_BYTES = 20 << 20
@@ -34,13 +34,15 @@ class EagerOperator:
             self.rows, self.weights = _window_operator(block, taps)
         else:
             self.rows, self.weights = _corner_operator(block, taps)
+        self.one = torch.ones((), dtype=block.weight.dtype, device=block.weight.device)
         per_pixel = self.weights[0].shape[-1]
         self.bags = torch.arange(
             0, self.rows.numel(), per_pixel, dtype=torch.int32, device=self.rows.device
         )
 
-    def apply(self, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
+    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
         """Convolve, standardise, scale and squash ``repeats`` times."""
+        assert isinstance(repeats, int)
         count, channels, pixels = images.shape[0], len(self.weights), math.prod(self.block.size)
         result = images.new_empty(count, channels, *self.block.size)
         bytes_per_image = result[:1].numel() * result.element_size()
@@ -52,18 +54,25 @@ class EagerOperator:
             affine = 2 * affine
         for start in range(0, count, chunk):
             some = slice(start, start + chunk)
-            table = images[some].flatten(1).t()
-            width = table.shape[1]
-            # A copy of its own, because repetitions write into it; and two columns at least, as a
-            # single one would take other kernels and round differently than in a batch.
-            copied = table.clone(memory_format=torch.contiguous_format)
-            table = copied if width > 1 else copied.repeat(1, 2)
-            scale, shift = affine.unsqueeze(-1).repeat(1, 1, table.shape[1])
-            spare = table.new_empty(channels * pixels, table.shape[1])
+            source, target = images[some].flatten(1).t(), result[some].flatten(1).t()
+            width = source.shape[1]
+            # Two columns at least: a single one would take other kernels and round differently
+            # than in a batch.
+            columns = max(width, 2)
+            table = images.new_empty(channels * pixels, columns)
+            if source.numel() == table.numel():
+                # The place of the result is free until the end.
+                spare = result[some].view(-1, columns)
+            else:
+                spare = images.new_empty(len(source), columns)
+            if repeats % 2:
+                table, spare = spare, table
+            table.copy_(source)
+            scale, shift = affine.unsqueeze(-1).repeat(1, 1, columns)
             for _ in range(repeats):
                 self._once(table, spare, scale, shift, contrast)
                 table, spare = spare, table
-            result[some].flatten(1).copy_(table[:, :width].t())
+            target.copy_(table[:, :width])
         return result
 
     def _once(
@@ -94,9 +103,11 @@ class EagerOperator:
             else:
                 plane = torch.addcmul(its_shift, plane, its_scale)
             if contrast.tanh:
-                torch.exp(plane, out=target).add_(1).reciprocal_().mul_(-2).add_(1)
+                torch.exp(plane, out=target)
             else:
                 target.copy_(plane)
+        if contrast.tanh:
+            torch.add(self.one, result.add_(1).reciprocal_(), alpha=-2, out=result)
 
 
 def _reach(block: Block) -> float:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from ..errors import ProRandConvError
-from .block import Block, Contrast
+from .block import Block, Contrast, Repeats
 
 _PADDINGS = {"zeros": 0, "reflect": 1, "replicate": 2}
 
@@ -54,7 +55,7 @@ def _load() -> ctypes.CDLL | str:
     library.prc_apply.argtypes = [
         *(pointer, pointer, size, size, size, size),
         *(pointer, pointer, size, pointer, pointer),
-        *(ctypes.c_float, integer, integer, size, integer, integer),
+        *(ctypes.c_float, integer, integer, pointer, integer, integer, integer),
     ]
     return library
 
@@ -74,7 +75,7 @@ class NativeOperator:
             raise ProRandConvError.about("engine", "native", refusal)
         self.block = block
 
-    def apply(self, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
+    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
         """Convolve, standardise, scale and squash ``repeats`` times."""
         block = self.block
         # Only tracers need the dispatcher, which costs as much as a repetition on small images.
@@ -89,7 +90,7 @@ class NativeOperator:
             contrast.standardise,
             contrast.tanh,
             contrast.eps,
-            repeats,
+            [repeats] if isinstance(repeats, int) else list(repeats),
             block.padding,
         )
         return result
@@ -104,7 +105,7 @@ def refuses(weight: Tensor) -> str | None:
         return f"'eager' or 'auto': {UNAVAILABLE}"
     if weight.device.type != "cpu" or weight.dtype != torch.float32:
         return f"'eager' or 'auto' for {weight.dtype} on {weight.device}: native is float32 on CPUs"
-    if weight.shape[0] != weight.shape[1]:
+    if weight.shape[-4] != weight.shape[-3]:
         return f"'eager' or 'auto' for kernels {tuple(weight.shape)}: native keeps the channels"
     return None
 
@@ -118,7 +119,7 @@ def _run(
     standardise: bool,
     tanh: bool,
     eps: float,
-    repeats: int,
+    repeats: Sequence[int],
     padding: str,
 ) -> Tensor:
     assert isinstance(_LIBRARY, ctypes.CDLL)
@@ -135,7 +136,8 @@ def _run(
         eps,
         standardise,
         tanh,
-        repeats,
+        (ctypes.c_int64 * len(repeats))(*repeats),
+        weight.dim() == 5,
         _PADDINGS[padding],
         torch.get_num_threads(),
     )

@@ -1,71 +1,63 @@
-"""One draw per image: nothing is shared, so all images and taps are sampled in one call."""
+"""The eager engine's way with one draw per image: nothing is shared between images.
+
+All images and taps are sampled in one call of ``grid_sample``, in stock PyTorch operators on any
+device, without a loop over images.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .block import standardised
-from .reference import wrap
+from .block import Block, Contrast, Repeats, standardised
+from .reference import pad_same, wrap
 
 
-def apply_per_image(
-    images: Tensor,
-    weight: Tensor,
-    offsets: Tensor | None,
-    gamma: Tensor | None,
-    beta: Tensor | None,
-    repeats: Sequence[int],
-    *,
-    standardise: bool,
-    tanh: bool,
-    padding: str,
-    eps: float,
-) -> Tensor:
-    """Apply block n ``repeats[n]`` times to image n.
+class PerImageOperator:
+    """One draw per image, prepared as sampling positions."""
 
-    Images are ordered by falling number of repetitions, so that each repetition works on the
-    leading ones without reading anything back from the device.
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.grid = None
+        if block.offsets is not None:
+            self.grid = _grid(block.offsets, block.kernel_size, block.padding)
 
-    Args:
-        images: (N, C, H, W).
-        weight: (N, C, C, k, k), or (N, R, C, C, k, k) with other weights at each repetition.
-        offsets: (N, 2k², H, W) or None.
-        gamma: (N, C) or None.
-        beta: (N, C) or None.
-        repeats: N numbers, 0 leaves the image as it is.
-        standardise: whether each image and channel is standardised after the convolution.
-        tanh: whether tanh ends each repetition.
-        padding: ``"zeros"``, ``"reflect"`` or ``"replicate"``.
-        eps: added to the variance.
-    """
-    falling = sorted(range(len(repeats)), key=lambda n: -repeats[n])
-    order = torch.tensor(falling, device=images.device)
-    images = images[order]
-    weight = weight[order]
-    offsets, gamma, beta = (t if t is None else t[order] for t in (offsets, gamma, beta))
-    grid = None if offsets is None else _grid(offsets, weight.shape[-1], padding)
-    for repeat in range(max(repeats, default=0)):
-        active = sum(r > repeat for r in repeats)
-        now = weight[:active, repeat] if weight.dim() == 6 else weight[:active]
-        if grid is None:
-            result = _grouped_conv(images[:active], now, padding)
-        else:
-            sampled = F.grid_sample(images[:active], grid[:active], align_corners=False)
-            count, channels, _, width = sampled.shape
-            stacked = sampled.reshape(count, channels * now.shape[-1] ** 2, -1)
-            result = torch.bmm(now.flatten(2), stacked).view(count, now.shape[1], -1, width)
-        if standardise:
-            result = standardised(result, eps)
-        if gamma is not None and beta is not None:
-            result = result * gamma[:active, :, None, None] + beta[:active, :, None, None]
-        if tanh:
-            result = result.tanh()
-        images = torch.cat((result, images[active:]))
-    return images[order.argsort()]
+    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
+        """Apply block n ``repeats[n]`` times to image n.
+
+        Images are ordered by falling number of repetitions, so that each repetition works on the
+        leading ones without reading anything back from the device.
+        """
+        assert not isinstance(repeats, int)
+        falling = sorted(range(len(repeats)), key=lambda n: -repeats[n])
+        order = torch.tensor(falling, device=images.device)
+        weight, gamma, beta, grid = (
+            t if t is None else t[order]
+            for t in (self.block.weight, contrast.gamma, contrast.beta, self.grid)
+        )
+        assert weight is not None
+        result = images[order]
+        for repeat in range(max(repeats, default=0)):
+            active = sum(times > repeat for times in repeats)
+            now = result[:active]
+            if grid is None:
+                now = _grouped_conv(now, weight[:active], self.block.padding)
+            else:
+                now = _sampled_conv(now, weight[:active], grid[:active])
+            if contrast.standardise:
+                now = standardised(now, contrast.eps)
+            if gamma is not None and beta is not None:
+                now = now * gamma[:active, :, None, None] + beta[:active, :, None, None]
+            result[:active] = now.tanh() if contrast.tanh else now
+        return result[order.argsort()]
+
+
+def _sampled_conv(images: Tensor, weight: Tensor, grid: Tensor) -> Tensor:
+    """Sample all taps of image n, then mix them with kernel n."""
+    sampled = F.grid_sample(images, grid, align_corners=False)
+    stacked = sampled.reshape(len(images), weight[0, 0].numel(), -1)
+    return torch.bmm(weight.flatten(2), stacked).view(*weight.shape[:2], *images.shape[-2:])
 
 
 def _grid(offsets: Tensor, kernel_size: int, padding: str) -> Tensor:
@@ -87,14 +79,3 @@ def _grouped_conv(images: Tensor, weight: Tensor, padding: str) -> Tensor:
     count, channels, height, width = images.shape
     padded = pad_same(images.reshape(1, count * channels, height, width), weight.shape[-1], padding)
     return F.conv2d(padded, weight.flatten(0, 1), groups=count).view(count, -1, height, width)
-
-
-def pad_same(images: Tensor, kernel_size: int, padding: str) -> Tensor:
-    """Continue the images by the kernel's radius, also where that is more than the image holds."""
-    radius = (kernel_size - 1) // 2
-    if padding == "zeros":
-        return F.pad(images, (radius,) * 4)
-    height, width = images.shape[-2:]
-    rows = wrap(torch.arange(-radius, height + radius, device=images.device), height, padding)
-    columns = wrap(torch.arange(-radius, width + radius, device=images.device), width, padding)
-    return images[..., rows[:, None], columns]

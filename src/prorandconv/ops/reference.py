@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from .block import Block, Contrast, standardised
+from .block import Block, Contrast, Repeats, standardised
 
 
 def wrap(position: Tensor, length: int, padding: str) -> Tensor:
@@ -21,6 +22,17 @@ def wrap(position: Tensor, length: int, padding: str) -> Tensor:
         position = position.abs().remainder(period)
         return torch.minimum(position, period - position) if length > 1 else position.clamp(0, 0)
     return position
+
+
+def pad_same(images: Tensor, kernel_size: int, padding: str) -> Tensor:
+    """Continue the images by the kernel's radius, also where that is more than the image holds."""
+    radius = (kernel_size - 1) // 2
+    if padding == "zeros":
+        return F.pad(images, (radius,) * 4)
+    height, width = images.shape[-2:]
+    rows = wrap(torch.arange(-radius, height + radius, device=images.device), height, padding)
+    columns = wrap(torch.arange(-radius, width + radius, device=images.device), width, padding)
+    return images[..., rows[:, None], columns]
 
 
 def bilinear(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
@@ -60,8 +72,14 @@ class ReferenceOperator:
     def __init__(self, block: Block) -> None:
         self.block = block
 
-    def apply(self, images: Tensor, contrast: Contrast, repeats: int) -> Tensor:
+    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
         """Repeat convolution (Eq. 2), standardisation, affine (Eq. 3) and tanh."""
+        if not isinstance(repeats, int):
+            singles = [
+                ReferenceOperator(self.block.of(n)).apply(images[n : n + 1], contrast.of(n), times)
+                for n, times in enumerate(repeats)
+            ]
+            return torch.cat(singles)
         block = self.block
         offsets = block.offsets
         if offsets is None:

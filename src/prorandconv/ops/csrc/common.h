@@ -19,6 +19,14 @@ constexpr int64_t MAX_BYTES_OF_OPERATOR = int64_t(10) << 20;
 
 enum Padding { ZEROS, REFLECT, REPLICATE };
 
+// The last workspaces of a kind that were returned, kept for the next call: mapping fresh pages at
+// each call costs as much as a repetition.
+struct WorkspaceHeader;
+enum WorkspaceUse { PLAN, IMAGES };
+struct Workspaces {
+    std::atomic<WorkspaceHeader *> kept[2]{};
+};
+
 // One call of the C interface.
 struct Call {
     const float *x;
@@ -33,6 +41,7 @@ struct Call {
     int64_t repeats;
     int padding;
     int threads;
+    Workspaces *workspaces;
 };
 
 // The same index for a position outside the image, or -1 where the padding is zero.
@@ -80,11 +89,9 @@ struct Carver {
     }
 };
 
-// A workspace of at least this many bytes, or nullptr. The last one returned is kept for the next
-// call: mapping fresh pages at each call costs as much as a repetition.
-enum Workspace { PLAN, IMAGES };
-char *acquire_workspace(size_t bytes, Workspace use);
-void release_workspace(char *workspace, Workspace use);
+// A workspace of at least this many bytes, or nullptr.
+char *acquire_workspace(size_t bytes, Workspaces &workspaces, WorkspaceUse use);
+void release_workspace(char *workspace, Workspaces &workspaces, WorkspaceUse use);
 
 // Runs task(argument, thread, threads) on up to `threads` threads at once.
 using Task = void (*)(void *argument, int thread, int threads);

@@ -335,30 +335,33 @@ struct Band {
 
     // Joins the rows' statistics to the affine map that standardises and applies gamma and beta.
     PRC_NOINLINE void compute_contrast() {
-        const double width = plan.width, height = plan.height;
-        for (int j = 0; j < channels() * GROUP; j++) {
-            double average = 0, deviation = 1;
+        const double width = 1. / plan.width, height = 1. / plan.height;
+        for (int j = 0; j < channels() * GROUP; j += WIDE_LANES) {
+            Wide average{}, variance{};
             if (call.standardise) {
                 const float *row = team->statistics + j;
-                const double pivot = row[0] + row[stride()] / width;
-                double sum = 0, squares = 0, within = 0;
+                const Wide pivot = load_wide(row) + load_wide(row + stride()) * width;
+                Wide sum{}, squares{}, within{};
                 for (int y = 0; y < plan.height; y++, row += 3 * stride()) {
-                    const double d = row[0] + row[stride()] / width - pivot;
+                    const Wide row_sum = load_wide(row + stride());
+                    const Wide d = load_wide(row) + row_sum * width - pivot;
                     sum += d;
                     squares += d * d;
-                    within += row[2 * stride()] - double(row[stride()]) * row[stride()] / width;
+                    within += load_wide(row + 2 * stride()) - row_sum * row_sum * width;
                 }
-                average = pivot + sum / height;
-                const double variance = (within / width + (squares - sum * sum / height)) / height;
-                deviation = __builtin_sqrt((variance > 0 || variance != variance ? variance : 0) +
-                                           call.eps);
+                average = pivot + sum * height;
+                variance = (within * width + (squares - sum * sum * height)) * height;
             }
-            const int channel = j / GROUP;
-            const double a = (call.gamma ? call.gamma[channel] : 1.f) / deviation;
-            const double b = call.beta ? call.beta[channel] : 0.f;
-            mean[j] = float(average);
-            scale[j] = float(call.tanh ? a * TANH_SCALE : a);
-            shift[j] = float(call.tanh ? b * TANH_SCALE : b);
+            for (int i = j; i < j + WIDE_LANES; i++) {
+                const double v = variance[i - j];
+                const double deviation =
+                    call.standardise ? __builtin_sqrt((v > 0 || v != v ? v : 0) + call.eps) : 1;
+                const double a = (call.gamma ? call.gamma[i / GROUP] : 1.f) / deviation;
+                const double b = call.beta ? call.beta[i / GROUP] : 0.f;
+                mean[i] = float(average[i - j]);
+                scale[i] = float(call.tanh ? a * TANH_SCALE : a);
+                shift[i] = float(call.tanh ? b * TANH_SCALE : b);
+            }
         }
     }
 
@@ -473,13 +476,13 @@ int apply_groups(const Job &job, int64_t first_image, int64_t groups) {
     group_job->choose_teams();
     Carver measure;
     group_job->lay_out(measure);
-    char *memory = acquire_workspace(measure.used, IMAGES);
+    char *memory = acquire_workspace(measure.used, *job.call->workspaces, IMAGES);
     if (memory) {
         Carver carver;
         carver.memory = memory;
         group_job->lay_out(carver);
         run_parallel(group_job->threads, GroupJob<C, V>::task, group_job);
-        release_workspace(memory, IMAGES);
+        release_workspace(memory, *job.call->workspaces, IMAGES);
     }
     delete group_job;
     return memory ? OK : OUT_OF_MEMORY;
@@ -504,7 +507,7 @@ int apply(const Call &call) {
     job.call = &call;
     Carver measure;
     lay_out_plan(job.plan, call, measure);
-    char *memory = acquire_workspace(measure.used, PLAN);
+    char *memory = acquire_workspace(measure.used, *call.workspaces, PLAN);
     if (!memory) return OUT_OF_MEMORY;
     Carver carver;
     carver.memory = memory;
@@ -537,7 +540,7 @@ int apply(const Call &call) {
     else
 #endif
         status = apply_channels<0>(job);
-    release_workspace(memory, PLAN);
+    release_workspace(memory, *call.workspaces, PLAN);
     return status;
 }
 

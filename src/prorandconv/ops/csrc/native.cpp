@@ -71,18 +71,18 @@ void Barrier::relax(int spins) {
     }
 }
 
+struct alignas(64) WorkspaceHeader {
+    size_t bytes;
+};
+
 namespace {
 
 constexpr size_t HUGE_PAGE = size_t(2) << 20;
 constexpr size_t MAX_KEPT = size_t(64) << 20;
 
-struct alignas(64) WorkspaceHeader {
-    size_t bytes;
-};
-
 // One slot and an atomic exchange instead of a lock: a lock held by another thread at the moment
 // of a fork would stay locked in the child for ever.
-std::atomic<WorkspaceHeader *> kept_workspace[2];
+Workspaces kept_workspaces;
 
 std::atomic<bool> forked{false};
 
@@ -129,25 +129,27 @@ void ask_for_huge_pages(void *memory, size_t bytes) {
 
 }  // namespace
 
-char *acquire_workspace(size_t bytes, Workspace use) {
-    WorkspaceHeader *header = kept_workspace[use].exchange(nullptr);
+char *acquire_workspace(size_t bytes, Workspaces &workspaces, WorkspaceUse use) {
+    WorkspaceHeader *header = workspaces.kept[use].exchange(nullptr);
     if (!header || header->bytes < bytes) {
         std::free(header);
         void *memory = nullptr;
-        const size_t alignment = bytes < HUGE_PAGE ? 4096 : HUGE_PAGE;
+        // A few huge pages would waste up to half of a small workspace.
+        const bool large = bytes >= 8 * HUGE_PAGE;
+        const size_t alignment = large ? HUGE_PAGE : 4096;
         const size_t total =
             (bytes + sizeof(WorkspaceHeader) + alignment - 1) / alignment * alignment;
         if (posix_memalign(&memory, alignment, total)) return nullptr;
-        ask_for_huge_pages(memory, total);
+        if (large) ask_for_huge_pages(memory, total);
         header = static_cast<WorkspaceHeader *>(memory);
         header->bytes = total - sizeof(WorkspaceHeader);
     }
     return reinterpret_cast<char *>(header + 1);
 }
 
-void release_workspace(char *workspace, Workspace use) {
+void release_workspace(char *workspace, Workspaces &workspaces, WorkspaceUse use) {
     WorkspaceHeader *header = reinterpret_cast<WorkspaceHeader *>(workspace) - 1;
-    if (header->bytes <= MAX_KEPT) header = kept_workspace[use].exchange(header);
+    if (header->bytes <= MAX_KEPT) header = workspaces.kept[use].exchange(header);
     std::free(header);
 }
 
@@ -208,6 +210,48 @@ const Engine &engine() {
     return chosen;
 }
 
+int apply(const Call &call) {
+    if (call.images > 0 && call.repeats > 0) return engine().apply(call);
+    const int64_t floats = call.images * call.channels * call.height * call.width;
+    if (call.x != call.out) std::memcpy(call.out, call.x, size_t(floats) * sizeof(float));
+    return OK;
+}
+
+// One draw per image: threads take whole images, one after the other.
+struct Each {
+    const Call &all;
+    const int64_t *repeats;
+    std::atomic<int64_t> next{0};
+    std::atomic<int> status{OK};
+};
+
+Call call_of(const Call &all, int64_t image, int64_t repeats) {
+    const int64_t pixels = int64_t(all.height) * all.width, taps = all.kernel_size * all.kernel_size;
+    Call one = all;
+    one.images = 1;
+    one.threads = all.images == 1 ? all.threads : 1;
+    one.repeats = repeats;
+    one.x += image * all.channels * pixels;
+    one.out += image * all.channels * pixels;
+    one.weight += image * all.channels * all.channels * taps;
+    if (one.offsets) one.offsets += image * 2 * taps * pixels;
+    if (one.gamma) one.gamma += image * all.channels;
+    if (one.beta) one.beta += image * all.channels;
+    return one;
+}
+
+void each_task(void *argument, int thread, int) {
+    Each &each = *static_cast<Each *>(argument);
+    Workspaces own;
+    for (int64_t image; (image = each.next++) < each.all.images;) {
+        Call one = call_of(each.all, image, each.repeats[image]);
+        if (thread > 0) one.workspaces = &own;
+        const int status = apply(one);
+        if (status) each.status = status;
+    }
+    for (auto &kept : own.kept) std::free(kept.load());
+}
+
 }  // namespace
 }  // namespace prorandconv
 
@@ -218,19 +262,16 @@ const char *prc_isa(void) { return prorandconv::engine().name; }
 // images <- tanh(gamma * standardise(deform_conv2d(images)) + beta), `repeats` times.
 // x, out: (n, c, h, w), may be the same memory; offsets: (2 k k, h, w) or NULL for none;
 // weight: (c, c, k, k); gamma, beta: (c) or NULL; padding: 0 zeros, 1 reflect, 2 replicate.
+// repeats: one number, or with `per_image` n of them; then the draw's tensors have a leading n, too.
 // Returns 0, or 1: out of memory, 2: sizes or options that are not supported.
 int prc_apply(const float *x, float *out, int64_t n, int64_t c, int64_t h, int64_t w,
               const float *offsets, const float *weight, int64_t k, const float *gamma,
-              const float *beta, float eps, int standardise, int tanh, int64_t repeats, int padding,
-              int threads) {
+              const float *beta, float eps, int standardise, int tanh, const int64_t *repeats,
+              int per_image, int padding, int threads) {
     using namespace prorandconv;
     if (n < 0 || c < 1 || h < 1 || w < 1 || h > MAX_SIZE || w > MAX_SIZE || c > 1024 || k < 1 ||
-        k % 2 == 0 || k > 127 || repeats < 0 || padding < ZEROS || padding > REPLICATE)
+        k % 2 == 0 || k > 127 || padding < ZEROS || padding > REPLICATE)
         return UNSUPPORTED;
-    if (n == 0 || repeats == 0) {
-        if (x != out) std::memcpy(out, x, size_t(n * c * h * w) * sizeof(float));
-        return OK;
-    }
     ask_for_huge_pages(out, size_t(n * c * h * w) * sizeof(float));
     const Call call{x,
                     out,
@@ -246,9 +287,13 @@ int prc_apply(const float *x, float *out, int64_t n, int64_t c, int64_t h, int64
                     eps,
                     standardise != 0,
                     tanh != 0,
-                    repeats,
+                    per_image ? 0 : *repeats,
                     padding,
-                    threads < 1 ? 1 : threads};
-    return engine().apply(call);
+                    threads < 1 ? 1 : threads,
+                    &kept_workspaces};
+    if (!per_image) return apply(call);
+    Each each{call, repeats};
+    run_parallel(int(n < call.threads ? (n > 0 ? n : 1) : call.threads), each_task, &each);
+    return each.status;
 }
 }

@@ -16,6 +16,15 @@ PRC_INLINE Vector load(const float *p) {
     return v;
 }
 PRC_INLINE void store(float *p, Vector v) { __builtin_memcpy(p, &v, sizeof(v)); }
+// Doubles of half as many lanes, as wide as a Vector: to pass wider ones needs other registers.
+typedef float Half __attribute__((vector_size(2 * LANES)));
+typedef double Wide __attribute__((vector_size(4 * LANES)));
+constexpr int WIDE_LANES = LANES / 2;
+PRC_INLINE Wide load_wide(const float *p) {
+    Half v;
+    __builtin_memcpy(&v, p, sizeof(v));
+    return __builtin_convertvector(v, Wide);
+}
 PRC_INLINE Vector splat(float a) { return a - Vector{}; }  // a + 0 would not be folded: a may be -0
 // Limits v to [-bound, bound] and lets NaN pass. Compilers do not find these instructions by
 // themselves because a < b ? a : b is not symmetric where one is NaN.
