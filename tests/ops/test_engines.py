@@ -142,7 +142,7 @@ def test_repetitions_follow_the_formula(engine, dtype, standardise, affine, tanh
     torch.testing.assert_close(actual.double(), expected, atol=tolerance, rtol=tolerance)
 
 
-@pytest.mark.parametrize("engine", ["eager", NATIVE])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("seed", range(5))
 def test_ten_repetitions_stay_near_the_double_precision_reference(engine, seed):
     x = torch.rand(4, 3, 40, 32, generator=torch.Generator().manual_seed(seed)) * 2 - 1
@@ -163,6 +163,17 @@ class TestOneDrawPerImage:
     ):
         x = torch.rand(5, channels, 19, 27) * 2 - 1
         params = ProRandConv(kernel_size, repeats=10, mode="sample").draw(x)
+        expected = functional.pro_rand_conv(x.double(), params, engine="reference")
+        actual = functional.pro_rand_conv(x, params, engine=engine)
+        torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=0)
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    @pytest.mark.parametrize("seed", range(5))
+    def test_positions_far_from_the_corner_are_as_exact(self, engine, seed):
+        generator = torch.Generator().manual_seed(seed)
+        x = torch.randn(4, 3, 64, 64, generator=generator).clamp(-1, 1)
+        augment = ProRandConv(5, repeats=10, mode="sample", offsets=(0.01, 0.5))
+        params = augment.draw(x, generator)
         expected = functional.pro_rand_conv(x.double(), params, engine="reference")
         actual = functional.pro_rand_conv(x, params, engine=engine)
         torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 Repeats = int | tuple[int, ...]
@@ -69,3 +70,8 @@ def standardised(images: Tensor, eps: float) -> Tensor:
     mean = images.mean((-2, -1), keepdim=True)
     variance = images.var((-2, -1), correction=0, keepdim=True)
     return (images - mean) * (variance + eps).rsqrt()
+
+
+def position_dtype(device: torch.device) -> torch.dtype:
+    """What positions are computed in: their rounding in float32 grows with every repetition."""
+    return torch.float32 if device.type == "mps" else torch.float64

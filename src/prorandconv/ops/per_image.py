@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .block import Block, Contrast, Repeats, standardised
+from .block import Block, Contrast, Repeats, position_dtype, standardised
 from .reference import pad_same, wrap
 
 
@@ -55,7 +55,7 @@ class PerImageOperator:
 
 def _sampled_conv(images: Tensor, weight: Tensor, grid: Tensor) -> Tensor:
     """Sample all taps of image n, then mix them with kernel n."""
-    sampled = F.grid_sample(images, grid, align_corners=False)
+    sampled = F.grid_sample(images.to(grid), grid, align_corners=False).to(images)
     stacked = sampled.reshape(len(images), weight[0, 0].numel(), -1)
     return torch.bmm(weight.flatten(2), stacked).view(*weight.shape[:2], *images.shape[-2:])
 
@@ -67,7 +67,7 @@ def _grid(offsets: Tensor, kernel_size: int, padding: str) -> Tensor:
     radius = (kernel_size - 1) // 2
     row = torch.arange(height, device=offsets.device)[:, None]
     column = torch.arange(width, device=offsets.device)
-    displaced = offsets.view(count, -1, 2, height, width)
+    displaced = offsets.to(position_dtype(offsets.device)).view(count, -1, 2, height, width)
     rows = wrap(displaced[:, :, 0] + (row + tap // kernel_size - radius), height, padding)
     columns = wrap(displaced[:, :, 1] + (column + tap % kernel_size - radius), width, padding)
     grid = torch.stack(((2 * columns + 1) / width - 1, (2 * rows + 1) / height - 1), -1)

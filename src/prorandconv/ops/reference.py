@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .block import Block, Contrast, Repeats, standardised
+from .block import Block, Contrast, Repeats, position_dtype, standardised
 
 
 def wrap(position: Tensor, length: int, padding: str) -> Tensor:
@@ -45,7 +45,8 @@ def bilinear(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
             share = (1 - (rows - row).abs()) * (1 - (columns - column).abs())
             inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
             y, x = row.clamp(0, height - 1).long(), column.clamp(0, width - 1).long()
-            sampled = sampled + images[:, :, y, x] * torch.where(inside, share, 0)
+            share = torch.where(inside, share, 0).to(images.dtype)
+            sampled = sampled + images[:, :, y, x] * share
     return sampled
 
 
@@ -54,8 +55,9 @@ def deform_conv(images: Tensor, weight: Tensor, offsets: Tensor, padding: str) -
     height, width = images.shape[-2:]
     kernel_size = weight.shape[-1]
     radius = (kernel_size - 1) // 2
-    rows = torch.arange(height, dtype=images.dtype, device=images.device)[:, None]
-    columns = torch.arange(width, dtype=images.dtype, device=images.device)[None, :]
+    precise = position_dtype(images.device)
+    rows = torch.arange(height, dtype=precise, device=images.device)[:, None]
+    columns = torch.arange(width, dtype=precise, device=images.device)[None, :]
     result = images.new_zeros(images.shape[0], weight.shape[0], height, width)
     for tap in range(kernel_size**2):
         i, j = divmod(tap, kernel_size)
