@@ -11,7 +11,7 @@ from ..config import RunConfig
 from ..paper import Row
 from ..result import Result
 from .settings import Settings
-from .table import Axis, Cell, Table
+from .table import Axis, Cell, Table, mean_of_all
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class PlannedTable:
 
         def cell(where: str, planned: PlannedCell) -> Cell:
             by_seed = [[value(where, r, seed) for r in planned.readings] for seed in seeds]
-            return Cell(tuple(_mean(values) for values in by_seed), planned.paper)
+            return Cell(tuple(mean_of_all(values) for values in by_seed), planned.paper)
 
         cells = {
             (row, column): cell(row if self.averaged else f"{row}, {column}", planned)
@@ -179,8 +179,3 @@ class Study:
     """the tables that are read from runs"""
     measure: Callable[[Settings, Path, str], tuple[Table, ...]] | None = None
     """tables that need no run, from (settings, folder of the study, accelerator)"""
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    there = [value for value in values if value is not None]
-    return statistics.fmean(there) if there and len(there) == len(values) else None

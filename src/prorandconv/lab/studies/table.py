@@ -115,14 +115,14 @@ class Table:
             cell = self.cells.get((row, column))
             return cell.values if cell is not None else (None,) * len(self.seeds)
         of_columns = zip(*(self.values(row, name) for name in self.averaged), strict=True)
-        return tuple(_mean(of_seed) for of_seed in of_columns)
+        return tuple(mean_of_all(of_seed) for of_seed in of_columns)
 
     def paper(self, row: str, column: str) -> float | None:
         """The paper's figure; its average is taken over the same columns as ours."""
         if column != AVERAGE or column in self.columns:
             cell = self.cells.get((row, column))
             return cell.paper if cell is not None else None
-        return _mean([self.paper(row, name) for name in self.averaged])
+        return mean_of_all([self.paper(row, name) for name in self.averaged])
 
     def estimate(self, row: str, column: str) -> Estimate | None:
         """Mean, deviation and interval over the seeds."""
@@ -185,6 +185,7 @@ class Table:
         )
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def mean_of_all(values: Sequence[float | None]) -> float | None:
+    """The mean; None if a value is missing or there is none."""
     there = [value for value in values if value is not None]
     return statistics.fmean(there) if there and len(there) == len(values) else None
