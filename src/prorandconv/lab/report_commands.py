@@ -17,6 +17,8 @@ class Report:
     """a folder with studies or runs in it, at any depth"""
     output: Path | None = None
     """folder to write to (default: report, in the directory)"""
+    samples: bool = True
+    """show augmented images of the source; without them, a report goes where the images may not"""
     data_root: Path | None = None
     """folder of data sets, for sample images (default: the runs')"""
 
@@ -26,7 +28,10 @@ class Report:
         from .report.writing import write_report
 
         output = self.output or self.directory / "report"
-        for section in write_report(self.directory, output, data_root=self.data_root):
+        sections = write_report(
+            self.directory, output, samples=self.samples, data_root=self.data_root
+        )
+        for section in sections:
             for table, _ in section.tables:
                 out.print(terminal_table(table))
             for line in section.study.lacking:

@@ -90,6 +90,14 @@ def test_runs_without_a_study_become_tables_by_setting(mini, write_run, tmp_path
     assert "an old one" in text
 
 
+def test_images_can_be_left_out(mini, results):
+    (section,) = write_report(results, results / "report", samples=False)
+    assert section.samples == ()
+    assert section.curves
+    assert not list((results / "report").glob("*samples*"))
+    assert "Augmented images" not in (results / "report" / "index.html").read_text()
+
+
 def test_absent_images_are_told_and_the_rest_is_written(write_run, tmp_path):
     write_run(tmp_path, "pro-randconv", benchmark="digits", data_root=tmp_path / "no")
     (section,) = write_report(tmp_path, tmp_path / "out")

@@ -37,23 +37,24 @@ class Section:
 
 
 def write_report(
-    directory: Path, output: Path, *, data_root: Path | None = None
+    directory: Path, output: Path, *, samples: bool = True, data_root: Path | None = None
 ) -> tuple[Section, ...]:
     """Read results and write every form of them.
 
     Args:
         directory: with studies or runs in it.
         output: the folder to write to.
+        samples: show augmented images of the source.
         data_root: the folder of data sets, for samples, if it is not where the runs had it.
     """
     folder = Folder(output)
-    sections = tuple(_section(study, folder, data_root) for study in read(directory))
+    sections = tuple(_section(study, folder, samples, data_root) for study in read(directory))
     _write(output / "report.md", markdown(sections))
     _write(output / "index.html", page(sections))
     return sections
 
 
-def _section(study: Study, folder: Folder, data_root: Path | None) -> Section:
+def _section(study: Study, folder: Folder, samples: bool, data_root: Path | None) -> Section:
     groups = settings(study.runs, [row for table in study.tables for row in table.rows])
     if not study.tables:
         made = tuple(table_of(group, slug(group.name)) for group in groups if group.targets)
@@ -72,14 +73,14 @@ def _section(study: Study, folder: Folder, data_root: Path | None) -> Section:
         name = f"{study.name} {group.name}" if len(groups) > 1 else study.name
         curves += curve_pictures(group, name, folder)
         confusions += confusion_pictures(group, name, folder)
-    samples = list(sample_pictures(groups, study.name, folder, data_root))
+    sheets = list(sample_pictures(groups, study.name, folder, data_root)) if samples else []
     return Section(
         study,
         tuple(tables),
         tuple(curves),
         tuple(confusions),
-        tuple(one for one in samples if isinstance(one, Picture)),
-        tuple(one for one in samples if isinstance(one, str)),
+        tuple(one for one in sheets if isinstance(one, Picture)),
+        tuple(one for one in sheets if isinstance(one, str)),
         tuple(provenance(study)),
     )
 
