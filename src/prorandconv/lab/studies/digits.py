@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..paper import rows_of
 from .ground import Ground, Grounds
 from .settings import Settings
-from .study import Column, PlannedTable, Reading, Study
+from .study import PlannedTable, Study
 
 SETS = ("mnist_m", "mnist_m_b")
 
@@ -30,11 +30,6 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
 
 def _mnist_m(ground: Ground) -> PlannedTable:
     there = SETS if ground.settings.everything else ground.benchmark.present()
-    source = ground.sources[0]
-
-    def column(target: str) -> Column:
-        return Column(target, lambda row: (Reading(ground.config(row, source), (target,)),), target)
-
     set_a = ground.with_figures(rows_of("Table 1"), "Table 1")
     set_b = ground.with_figures(rows_of("Table 1"), "Table 11")
     return PlannedTable.of(
@@ -42,7 +37,7 @@ def _mnist_m(ground: Ground) -> PlannedTable:
         "The two sets of MNIST-M: A (mnist_m, 9,001 images) and B (mnist_m_b, 10,000)",
         "Table 11",
         [replace(a, values={**b.values, **a.values}) for a, b in zip(set_a, set_b, strict=True)],
-        [column(name) for name in SETS if name in there],
+        ground.by_target(name for name in SETS if name in there),
         notes=[
             "the paper's figures: set A from Table 1; set B from Table 11, RandConv as published",
             *(f"absent and left out: {name}" for name in SETS if name not in there),

@@ -118,16 +118,17 @@ class Ground:
             if self.others(target)
         )
 
-    def by_target(self) -> tuple[Column, ...]:
-        """Trained on the first source: a column for each target."""
+    def by_target(self, targets: Iterable[str] | None = None) -> tuple[Column, ...]:
+        """Trained on the first source: a column for each of these targets, or for all."""
         source = self.sources[0]
+        chosen = self.targets(source) if targets is None else targets
 
         def column(target: str) -> Column:
             return Column(
                 target, lambda row: (Reading(self.config(row, source), (target,)),), target
             )
 
-        return tuple(column(target) for target in self.targets(source))
+        return tuple(column(target) for target in chosen)
 
     def by_source(self) -> tuple[Column, ...]:
         """A column for each source: the average over its targets."""
