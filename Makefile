@@ -46,7 +46,7 @@ lint: $(INSTALLED)
 
 test: lint
 	@echo "== pytest: tests, doctests, README"
-	@$(BIN)/python -m pytest --numprocesses auto
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 clean:
 	rm -rf $(VENV) quickstart .pytest_cache .mypy_cache .ruff_cache .hypothesis build
