@@ -61,6 +61,25 @@ def deterministic(wanted: bool) -> Iterator[None]:
         torch.backends.cudnn.deterministic = cudnn
 
 
+class StopRequest:
+    """A handler of signals that is true once SIGTERM or Ctrl-C has come.
+
+    What was begun is then finished and saved; a second Ctrl-C does not wait for that.
+    """
+
+    def __init__(self) -> None:
+        self._came = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Take note of a signal."""
+        if self._came and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self._came = True
+
+    def __bool__(self) -> bool:
+        return self._came
+
+
 @contextmanager
 def signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Handle SIGTERM and SIGINT; other threads than the main one cannot."""

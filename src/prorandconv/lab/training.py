@@ -11,13 +11,11 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import Any, cast
 
 import torch
@@ -31,7 +29,7 @@ from .data import Images, get_benchmark
 from .data.subset import Subset
 from .evaluation import Evaluation, Targets, evaluate
 from .models import build, macs
-from .process import deterministic, environment, pass_on, signals
+from .process import StopRequest, deterministic, environment, pass_on, signals
 from .result import Position, Result
 from .run_directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory, RunError
 from .run_display import RunDisplay
@@ -99,7 +97,7 @@ def _run(fabric: Fabric, config_mapping: dict[str, Any], execution_mapping: Any)
                 return done
         held.enter_context(deterministic(config.deterministic))
         run = Run(fabric, config, execution, directory)
-        held.enter_context(signals(run.ask_to_stop))
+        held.enter_context(signals(run.stop_request))
         try:
             return run.to_the_end()
         except StoppedError as stopped:
@@ -114,7 +112,7 @@ class Run:
     ) -> None:
         self.fabric, self.config, self.directory = fabric, config, directory
         self.execution = execution
-        self.stop_asked = False
+        self.stop_request = StopRequest()
         self.at = Position()
         benchmark = get_benchmark(config.benchmark, config.data_root)
         self.benchmark = benchmark
@@ -214,10 +212,10 @@ class Run:
         """Mean loss and images over all ranks, and whether any rank wants to stop or save."""
         minutes = (time.monotonic() - self.saved) / 60
         save = self.fabric.is_global_zero and minutes >= self.execution.checkpoint_minutes
-        own = float(loss.detach())
+        own, stop = float(loss.detach()), bool(self.stop_request)
         if self.fabric.world_size == 1:
-            return own, images, self.stop_asked, save
-        mine = torch.tensor([own * images, images, self.stop_asked, save], dtype=torch.float64)
+            return own, images, stop, save
+        mine = torch.tensor([own * images, images, stop, save], dtype=torch.float64)
         summed = self.fabric.all_reduce(mine.to(self.fabric.device), reduce_op="sum")
         total = cast(Tensor, summed).tolist()
         return total[0] / total[1], int(total[1]), total[2] > 0, total[3] > 0
@@ -266,7 +264,7 @@ class Run:
         """Measure the network as it is now, on this rank."""
 
         def give_up() -> None:
-            if self.stop_asked:
+            if self.stop_request:
                 raise StoppedError("asked to stop")
 
         with self.fabric.autocast():
@@ -313,12 +311,6 @@ class Run:
         self.directory.write_best(self.best_weights, at.best["epoch"])
         self.directory.write_json(RESULT, result)
         return False
-
-    def ask_to_stop(self, number: int, frame: FrameType | None) -> None:
-        """SIGTERM or Ctrl-C: finish the step, then save. A second Ctrl-C does not wait."""
-        if self.stop_asked and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        self.stop_asked = True
 
     def _stop(self) -> None:
         self.save()

@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from types import FrameType
 
 import torch
 
 from ..config import Execution, RunConfig
-from ..process import signals
+from ..process import StopRequest, signals
 from ..training import StoppedError
 from . import LaunchOptions
 from .outcome import Outcome, attempt_plain, plain
@@ -88,22 +87,13 @@ class Pool:
         """Execute the runs, each by the next process that is free."""
         waiting = deque(Task(config) for config in configs)
         workers: dict[int, Worker] = {}
-        stopping = False
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            """The processes save their runs; a second Ctrl-C does not wait."""
-            nonlocal stopping
-            if stopping and number == signal.SIGINT:
-                raise KeyboardInterrupt
-            stopping = True
-            for worker in workers.values():
-                worker.process.terminate()
+        stop = StopRequest()
 
         def ended(worker: Worker) -> None:
             task = worker.task
             assert task is not None
             outcome = worker.outcome()
-            if stopping and outcome.result is None:
+            if stop and outcome.result is None:
                 return
             if outcome.worth_retrying(task.tries):
                 waiting.append(Task(task.config, task.tries + 1))
@@ -112,9 +102,9 @@ class Pool:
 
         with signals(stop):
             try:
-                while not stopping and (waiting or any(w.task for w in workers.values())):
+                while not stop and (waiting or any(w.task for w in workers.values())):
                     for slot in range(self.width):
-                        if not waiting or stopping:
+                        if not waiting or stop:
                             break
                         worker = workers.get(slot)
                         if worker is not None and worker.task is not None:
@@ -126,14 +116,14 @@ class Pool:
                     for pipe in wait(list(busy), timeout=1.0):
                         ended(busy[pipe])  # type: ignore[index]
                 for worker in workers.values():
-                    worker.process.terminate()  # also those begun while the signal came
+                    worker.process.terminate()  # which saves the run it is at
                 for worker in workers.values():
                     if worker.task is not None:
                         ended(worker)
             finally:
                 for worker in workers.values():
                     worker.end()
-        if stopping:
+        if stop:
             raise StoppedError("stopped; what was begun is saved, and the same command goes on")
 
     def _gpus_of(self, slot: int) -> str | None:

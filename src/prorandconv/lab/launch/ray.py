@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from types import FrameType
 from typing import Any
 
 from ...errors import ProRandConvError
 from ..config import Execution, RunConfig
 from ..data.storage import CACHE_VARIABLE, DATA_VARIABLE
-from ..process import signals
+from ..process import StopRequest, signals
 from ..run_directory import PREVIOUS, RESULT, STATE, RunDirectory
 from ..training import StoppedError
 from . import LaunchOptions
@@ -63,14 +61,7 @@ class OnRay:
         names = (DATA_VARIABLE, CACHE_VARIABLE)
         variables = {name: os.environ[name] for name in names if name in os.environ}
         execution.runs.mkdir(parents=True, exist_ok=True)
-        stopping = False
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            nonlocal stopping
-            if stopping and number == signal.SIGINT:
-                raise KeyboardInterrupt
-            stopping = True
-
+        stop = StopRequest()
         with (
             signals(stop),
             NamedTemporaryFile(dir=execution.runs, prefix=".storage-") as marker,
@@ -82,7 +73,7 @@ class OnRay:
                 )
 
             tasks = {begin(config): (config, 1) for config in configs}
-            while tasks and not stopping:
+            while tasks and not stop:
                 for done in ray.wait(list(tasks), timeout=1.0)[0]:
                     config, tries = tasks.pop(done)
                     outcome = self._outcome(config, done, execution)
@@ -90,7 +81,7 @@ class OnRay:
                         tasks[begin(config)] = (config, tries + 1)
                     else:
                         on_done(outcome)
-            if stopping:
+            if stop:
                 for one in tasks:
                     ray.cancel(one, recursive=False)
                 ray.wait(list(tasks), num_returns=len(tasks), timeout=SECONDS_TO_SAVE)
