@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 import prorandconv as prc
+from prorandconv.lab.process import processor
 
 PACKAGES = ("torch", "torchvision", "numpy", "kornia")
 
@@ -93,16 +94,6 @@ def copy_bandwidth(size: int) -> float:
     while time.perf_counter() < stop:
         best = min(best, timed(lambda: target.copy_(source)))
     return 2 * size / best
-
-
-def processor() -> str:
-    """The processor's name, where the system tells it."""
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        for line in information.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":")[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def machine() -> dict[str, Any]:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -25,18 +26,28 @@ _FILLING = "fill_uninitialized_memory"
 def environment(device: torch.device, processes: int) -> dict[str, Any]:
     """What a result may owe to the machine it was made on."""
     packages = ("prorandconv", "torch", "torchvision", "numpy", "lightning-fabric")
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor()
     return {
         "command": sys.argv,
         "python": platform.python_version(),
         "versions": {package: version(package) for package in packages},
         "device": str(device),
-        "processor": name or platform.machine(),
+        "processor": processor(),
+        **({"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "processes": processes,
         "engines": engines(),
     }
+
+
+def processor() -> str:
+    """The processor's name, where the system tells it."""
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        for line in information.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":")[1].strip()
+    return platform.processor() or platform.machine()
 
 
 @contextmanager

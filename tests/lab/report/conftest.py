@@ -117,7 +117,7 @@ def make_results(write_run, make_table):
             "title": "Five methods & more",
             "command": ["prorandconv", "study", "digits", "--data-root", "my data"],
             "settings": {"epochs": 4},
-            "environment": {"python": "3.11.0", "versions": {"torch": "2.9.9"}, "cores": 2},
+            "environment": {"versions": {"torch": "2.8.8"}, "processor": "where it was written"},
             "tables": [table.to_mapping() for table in tables],
             "runs": [os.path.relpath(home, folder) for home in homes],
             "failed": [{"run": "runs/x", "problem": "loss is not finite"}],

@@ -69,12 +69,14 @@ def test_the_page_needs_nothing_but_itself_and_shows_everything(mini, results):
         "loss is not finite",
         "prorandconv study digits --data-root 'my data'",
         "torch 2.9.9",
+        "an old one",
         "0, 1, 2",
         "3 done of 4",
         "4 min",
         "<b>ours</b>",
     ):
         assert shown in page.text
+    assert "where it was written" not in page.text  # the runs were made elsewhere
     assert "<strong>62.00 ± 2.00</strong>" in text
 
 

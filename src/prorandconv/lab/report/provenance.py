@@ -12,8 +12,8 @@ from .reading import Study
 
 def provenance(study: Study) -> list[tuple[str, str]]:
     """Names and values, for people; what runs differ in is told for each."""
-    environments = [dict(study.environment)] if study.environment else []
-    environments = environments or [dict(run.environment) for run in study.runs]
+    environments = [run.environment for run in study.runs if run.environment]
+    environments = environments or [study.environment or {}]
     done = sum(run.result is not None for run in study.runs)
     seeds = {seed for table in study.tables if table.unit == "%" for seed in table.seeds}
     commands = [study.command] if study.command else _commands(environments)
