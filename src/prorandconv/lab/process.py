@@ -27,7 +27,7 @@ def environment(device: torch.device, processes: int) -> dict[str, Any]:
     """What a result may owe to the machine it was made on."""
     packages = ("prorandconv", "torch", "torchvision", "numpy", "lightning-fabric")
     return {
-        "command": sys.argv,
+        "command": command(),
         "python": platform.python_version(),
         "versions": {package: version(package) for package in packages},
         "device": str(device),
@@ -38,6 +38,11 @@ def environment(device: torch.device, processes: int) -> dict[str, Any]:
         "processes": processes,
         "engines": engines(),
     }
+
+
+def command() -> list[str]:
+    """The command line as one would type it: where the program lies does not matter."""
+    return [Path(sys.argv[0]).name, *sys.argv[1:]]
 
 
 def processor() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +12,7 @@ import torch
 from .config import RunConfig
 from .data.storage import replacing
 from .launch.outcome import Outcome
-from .process import environment
+from .process import command, environment
 from .result import Result
 from .run_directory import STATE, RunDirectory
 from .studies import get_study
@@ -95,7 +94,7 @@ class StudyDirectory:
             "study": self.name,
             "title": self.study.shows,
             "reference": self.study.reference,
-            "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+            "command": command(),
             "settings": self.settings.to_mapping(),
             "environment": environment(device, 1),
             "tables": [table.to_mapping() for table in self.tables()],

@@ -72,7 +72,7 @@ def write_run():
         time = {"epoch": 1, "training_s": 50.0, "evaluation_s": 10.0}
         (home / "timing.jsonl").write_text(json.dumps(time) + "\n")
         environment = {
-            "command": ["/somewhere/bin/prorandconv", "train", "--method", method],
+            "command": ["prorandconv", "train", "--method", method],
             "versions": {"torch": "2.9.9"},
             "processor": "an old one",
         }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from ..run_display import duration
@@ -29,10 +28,8 @@ def provenance(study: Study) -> list[tuple[str, str]]:
 
 
 def _commands(environments: Iterable[Mapping[str, Any]]) -> list[str]:
-    """As one would type them: where the program lay does not matter."""
     found = [environment.get("command", []) for environment in environments]
-    typed = [[Path(words[0]).name, *words[1:]] for words in found if words]
-    return list(dict.fromkeys(map(shlex.join, typed)))
+    return list(dict.fromkeys(shlex.join(words) for words in found if words))
 
 
 def _joined(environments: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
