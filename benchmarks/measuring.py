@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 import prorandconv as prc
-from prorandconv.lab.process import processor
+from prorandconv.lab.run.environment import processor
 
 PACKAGES = ("torch", "torchvision", "numpy", "kornia")
 

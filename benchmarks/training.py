@@ -28,12 +28,12 @@ from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
 import prorandconv as prc
-from prorandconv.lab.config import Execution, RunConfig
 from prorandconv.lab.data.images import ImageFormat
 from prorandconv.lab.data.in_memory import InMemoryImages
 from prorandconv.lab.models import build
-from prorandconv.lab.run_directory import RunDirectory
-from prorandconv.lab.training import Run
+from prorandconv.lab.run.config import Execution, RunConfig
+from prorandconv.lab.run.directory import RunDirectory
+from prorandconv.lab.run.training import Run
 
 SETTINGS = {"lenet": (32, 64), "resnet18": (224, 64)}
 LIMITS = {"lenet": 0.15, "resnet18": 0.10}

@@ -28,11 +28,11 @@ def own_folders(tmp_path_factory, monkeypatch):
 def run(capsys):
     """Run the command line; returns exit code, output and errors."""
 
-    from prorandconv.lab import cli
+    from prorandconv.lab.cli.main import main
 
     def call(*arguments):
         with pytest.raises(SystemExit) as ended:
-            cli.main([str(argument) for argument in arguments])
+            main([str(argument) for argument in arguments])
         printed = capsys.readouterr()
         return ended.value.code, printed.out, printed.err
 
@@ -50,7 +50,7 @@ def real_root():
 @pytest.fixture(scope="session")
 def mini_cache(tmp_path_factory):
     """A cache in which digits-mini has been made, once for all tests of a process."""
-    from prorandconv.lab.data import digits_mini
+    from prorandconv.lab.data.benchmarks import digits_mini
 
     folder = tmp_path_factory.mktemp("mini")
     with pytest.MonkeyPatch.context() as patch:
@@ -155,7 +155,7 @@ def mini(mini_cache, monkeypatch):
 @pytest.fixture
 def small_run(mini):
     """Makes the config of a run that takes a second."""
-    from prorandconv.lab.config import RunConfig
+    from prorandconv.lab.run.config import RunConfig
 
     def make(method="pro-randconv", **changes):
         small = {

@@ -1,8 +1,8 @@
 import pytest
 
-from prorandconv.lab.config import RunConfig
 from prorandconv.lab.methods import method_class
 from prorandconv.lab.paper import paper_row, paper_tables
+from prorandconv.lab.run.config import RunConfig
 
 
 @pytest.mark.parametrize(

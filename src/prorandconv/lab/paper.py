@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from .config import RunConfig
 from .methods import method_class
+from .run.config import RunConfig
 
 PREFERRED = ("Table 1", "Table 2", "Table 3")
 """Tables that other tables repeat rows of."""

@@ -18,13 +18,13 @@ from rich.table import Table
 from torch import Tensor
 
 from .. import ProRandConv
-from .config import Execution, RunConfig
 from .data import get_benchmark
-from .data.picture_rows import picture_rows
-from .data.storage import replacing
-from .result import Result
-from .run_display import duration
-from .training import train
+from .files import replacing
+from .pictures import picture_rows
+from .run.config import Execution, RunConfig
+from .run.display import duration
+from .run.result import Result
+from .run.training import train
 
 METHODS = {"erm": "ERM", "pro-randconv": "Pro-RandConv"}
 NAMES = {

@@ -9,10 +9,10 @@ import torch
 from PIL import Image
 
 from prorandconv.lab.data import DataError, Options, get_benchmark, image_folder
+from prorandconv.lab.data.benchmarks.officehome import CLASSES as OFFICEHOME
+from prorandconv.lab.data.benchmarks.pacs import CLASSES as PACS
 from prorandconv.lab.data.decoding import decode
 from prorandconv.lab.data.folders import spelling
-from prorandconv.lab.data.officehome import CLASSES as OFFICEHOME
-from prorandconv.lab.data.pacs import CLASSES as PACS
 from prorandconv.lab.data.pixels import resize
 from prorandconv.lab.data.splits import stratified_split
 

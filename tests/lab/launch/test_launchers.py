@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from prorandconv import ProRandConvError
-from prorandconv.lab.config import Execution
 from prorandconv.lab.launch import LaunchOptions, get_launcher
 from prorandconv.lab.launch.pool import Pool, visible_gpus
-from prorandconv.lab.run_directory import ENVIRONMENT, METRICS, RESULT
+from prorandconv.lab.run.config import Execution
+from prorandconv.lab.run.directory import ENVIRONMENT, METRICS, RESULT
 
 
 def launched(configs, runs, **options):
@@ -83,7 +83,7 @@ def test_a_pool_without_a_number_has_a_process_for_each_gpu(monkeypatch):
 
 @pytest.mark.slow
 def test_a_pool_that_is_stopped_saves_and_the_same_command_goes_on(mini, tmp_path):
-    command = [sys.executable, "-m", "prorandconv.lab.cli", "study", "digits", "--seeds", "1"]
+    command = [sys.executable, "-m", "prorandconv.lab.cli.main", "study", "digits", "--seeds", "1"]
     command += ["--benchmark", "digits-mini", "--networks", "own_lab:tiny", "--epochs", "12"]
     command += ["--launcher", "pool", "--workers", "2", "--runs", str(tmp_path)]
     command += ["--test-images", "64", "--train-images", "1000"]

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from prorandconv.lab.launch.outcome import Outcome
-from prorandconv.lab.launch.ray import _copy_back, task
-from prorandconv.lab.run_directory import METRICS, RESULT, STATE, RunDirectory
-from prorandconv.lab.studies.table import Table
+from prorandconv.lab.launch.ray_cluster import _copy_back, task
+from prorandconv.lab.run.directory import METRICS, RESULT, STATE, RunDirectory
+from prorandconv.lab.study.table import Table
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'prorandconv[ray]'")
 

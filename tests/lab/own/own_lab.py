@@ -54,8 +54,8 @@ def recorded(network, images, labels, generator, *, folder: str = ""):
 
 def child(config: dict, runs: str, minutes: float) -> None:
     """Train in a process of its own; the exit code says how it went."""
-    from prorandconv.lab.config import Execution, RunConfig
-    from prorandconv.lab.training import StoppedError, train
+    from prorandconv.lab.run.config import Execution, RunConfig
+    from prorandconv.lab.run.training import StoppedError, train
 
     torch.set_num_threads(1)
     execution = Execution(runs=Path(runs), checkpoint_minutes=minutes, quiet=True)

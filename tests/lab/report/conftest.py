@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from prorandconv.lab.config import RunConfig
-from prorandconv.lab.evaluation import Evaluation
-from prorandconv.lab.studies.table import Cell, Table
+from prorandconv.lab.run.config import RunConfig
+from prorandconv.lab.run.evaluation import Evaluation
+from prorandconv.lab.study.table import Cell, Table
 
 CLASSES = tuple("0123456789")
 TARGETS = ("optdigits", "fonts")

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from prorandconv.lab.report.writing import write_report
+from prorandconv.lab.report.write import write_report
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome", "chrome")

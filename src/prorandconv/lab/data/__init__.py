@@ -1,10 +1,10 @@
 """Domains and benchmarks: every data set of the paper behind one interface."""
 
+from ..errors import DataError
 from .benchmark import Benchmark, Domain, Recipe
-from .errors import DataError
+from .benchmarks import BENCHMARKS, get_benchmark
 from .images import Batches, ImageFormat, Images
 from .options import Options
-from .registry import BENCHMARKS, get_benchmark
 from .splits import SPLITS, Split
 
 __all__ = [

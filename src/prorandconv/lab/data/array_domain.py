@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .arrays import DIGITS, Arrays, npz_names, read_npz
+from ..errors import DataError
 from .benchmark import Counts, Domain, Findings
-from .errors import DataError
 from .images import ImageFormat, Images
 from .in_memory import InMemoryImages
+from .readers import DIGITS, Arrays, npz_names, read_npz
 from .splits import Split
 
 PARTS = ("train", "test")

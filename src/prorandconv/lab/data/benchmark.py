@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import ProRandConvError
-from .errors import DataError
+from ..errors import DataError
 from .images import ImageFormat, Images
 from .splits import SPLITS, Split
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import torch
 
+from ..errors import DataError
 from .benchmark import Counts, Domain, Findings
-from .errors import DataError
 from .folders import images_in, spelling, sub_folders
 from .image_folder import FolderImages, inspect, require_intact
 from .images import ImageFormat, Images

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ..errors import DataError
 from .decoding import SUFFIXES
-from .errors import DataError
 
 _NOT_DATA = frozenset({"thumbs.db", "desktop.ini"})
 

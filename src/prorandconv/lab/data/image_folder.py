@@ -13,13 +13,13 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from ...errors import ProRandConvError
+from ..errors import DataError
+from ..files import cache_folder, replacing
 from ..progress import progress
 from .decoding import decode
-from .errors import DataError
 from .images import ImageFormat, Images
 from .pixels import resize
 from .splits import Split, fingerprint
-from .storage import cache_folder, replacing
 
 CACHE_BYTES = 2 * 1024**3
 """Default limit of decoded images in memory: all of PACS at 224 pixels takes 1.1 GB."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import DataError
+from ..errors import DataError
 from .folders import sub_folders
 
 _KNOWN_TO_BE_WRONG = frozenset({"n02103406_4068-1.png"})

@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from ...errors import ProRandConvError
-from ..config import Execution, RunConfig
+from ..run.config import Execution, RunConfig
 
 if TYPE_CHECKING:  # --help must not wait for what trains
     from .outcome import Outcome
 
-LAUNCHERS = {"serial": "serial:Serial", "pool": "pool:Pool", "ray": "ray:OnRay"}
+LAUNCHERS = {"serial": "serial:Serial", "pool": "pool:Pool", "ray": "ray_cluster:OnRay"}
 """Where each launcher is: a module beside this one, and the class in it."""
 
 

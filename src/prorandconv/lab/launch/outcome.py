@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..config import Execution, RunConfig
-from ..result import Result
-from ..training import DivergedError, StoppedError, train
+from ..run.config import Execution, RunConfig
+from ..run.result import Result
+from ..run.training import DivergedError, StoppedError, train
 
 TRIES = 2
 """A run that fails is tried once more, from its last checkpoint."""

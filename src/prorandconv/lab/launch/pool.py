@@ -14,9 +14,9 @@ from multiprocessing.connection import Connection, wait
 
 import torch
 
-from ..config import Execution, RunConfig
-from ..process import StopRequest, signals
-from ..training import StoppedError
+from ..run.config import Execution, RunConfig
+from ..run.environment import StopRequest, signals
+from ..run.training import StoppedError
 from . import LaunchOptions
 from .outcome import Outcome, attempt_plain, plain
 

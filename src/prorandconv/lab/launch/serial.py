@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from ..config import Execution, RunConfig
-from ..training import StoppedError
+from ..run.config import Execution, RunConfig
+from ..run.training import StoppedError
 from . import LaunchOptions
 from .outcome import TRIES, Outcome, attempt
 

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from ...errors import ProRandConvError
 from .contract import Loss, Method
-from .own_function import own_method
+from .custom import own_method
 
 METHODS = {
     "erm": "erm:ERM",

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, StrictUndefined
 
-from .lines import best, footnotes, heading, lines
-from .plot_style import DARK_GROUND, DARK_INK, GROUND, INK
+from .formats.lines import best, footnotes, heading, lines
+from .plots.style import DARK_GROUND, DARK_INK, GROUND, INK
 
 if TYPE_CHECKING:
-    from .writing import Section
+    from .write import Section
 
 TEMPLATE = "page.html"
 

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..run_display import duration
-from .reading import Study
+from ..run.display import duration
+from .read import Study
 
 
 def provenance(study: Study) -> list[tuple[str, str]]:

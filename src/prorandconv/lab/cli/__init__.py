@@ -1,0 +1,1 @@
+"""The ``prorandconv`` command: parse, call, print."""

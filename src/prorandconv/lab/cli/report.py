@@ -1,0 +1,40 @@
+"""The command that turns results into tables, plots and a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Report:
+    """Turn result directories into tables (terminal, Markdown, CSV, LaTeX), plots and a page."""
+
+    directory: tyro.conf.Positional[Path]
+    """a folder with studies or runs in it, at any depth"""
+    output: Path | None = None
+    """folder to write to (default: report, in the directory)"""
+    samples: bool = True
+    """show augmented images of the source; without them, a report goes where the images may not"""
+    data_root: Path | None = None
+    """folder of data sets, for sample images (default: the runs')"""
+
+    def run(self, out: Console) -> int:
+        """Print the tables and write everything."""
+        from ..report.formats.terminal import terminal_table
+        from ..report.write import write_report
+
+        output = self.output or self.directory / "report"
+        sections = write_report(
+            self.directory, output, samples=self.samples, data_root=self.data_root
+        )
+        for section in sections:
+            for table, _ in section.tables:
+                out.print(terminal_table(table))
+            for line in section.study.lacking:
+                out.print(line, highlight=False, soft_wrap=True)
+        out.print(str(output / "index.html"), highlight=False, soft_wrap=True)
+        return 0

@@ -1,0 +1,145 @@
+"""The command on studies: runs what is missing, skips what is done, prints the tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from ...errors import ProRandConvError
+from ..launch import Launcher, LaunchOptions, get_launcher
+from ..run.config import Execution
+from ..study.paper import STUDIES, get_study
+from ..study.settings import Settings
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..study.directory import StudyDirectory
+
+
+@dataclass(frozen=True)
+class Study:
+    """Run a table or figure of the paper; what is done is not run again.
+
+    Without a name, the studies are listed. The tables are printed and stored in
+    RUNS/studies/NAME/<hash>/study.json.
+    """
+
+    name: tyro.conf.Positional[str | None] = None
+    """digits, pacs-single, pacs-multi, comparison, efficiency, selection, components, traditional,
+    receptive-field, smoothing, hyperparameters or bounds"""
+    settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
+    execution: Annotated[Execution, tyro.conf.arg(name="")] = field(
+        default_factory=lambda: Execution(wait=True)
+    )
+    launch: Annotated[LaunchOptions, tyro.conf.arg(name="")] = field(default_factory=LaunchOptions)
+    dry_run: bool = False
+    """list the runs and how long they will take, and run nothing"""
+    list: bool = False
+    """list the studies"""
+
+    def run(self, out: Console) -> int:
+        """Run the study and print its tables."""
+        if self.list or self.name is None:
+            out.print(studies_table(self.settings))
+            return 0
+        from ..study.directory import StudyDirectory
+
+        directory = StudyDirectory(self.name, self.settings, self.execution.runs)
+        launcher = get_launcher(self.launch)
+        device = _device(self.execution.accelerator)
+        if self.dry_run:
+            _show_runs(out, directory, launcher, device)
+            return 0
+        return self._carry_out(out, directory, launcher, device)
+
+    def _carry_out(
+        self, out: Console, directory: StudyDirectory, launcher: Launcher, device: torch.device
+    ) -> int:
+        from ..launch.outcome import Outcome
+        from ..report.formats.terminal import terminal_table
+        from ..run.training import StoppedError
+        from ..study.display import StudyDisplay
+
+        missing = directory.missing()
+        display = StudyDisplay(directory.name, len(missing), shown=not self.execution.quiet)
+        failed = 0
+
+        def on_done(outcome: Outcome) -> None:
+            nonlocal failed
+            failed += outcome.result is None and not outcome.diverged
+            directory.take(outcome)
+            directory.write(device)
+            display.ended(outcome)
+
+        quiet = self.execution.quiet or launcher.width > 1
+        try:
+            if missing:
+                launcher(missing, replace(self.execution, quiet=quiet), on_done)
+        except StoppedError as stopped:
+            out.print(str(stopped), highlight=False, soft_wrap=True)
+            return 130
+        directory.measure(self.execution.accelerator)
+        path = directory.write(device)
+        for table in directory.tables():
+            out.print(terminal_table(table))
+        for key, problem in directory.failures.items():
+            where = directory.configs[key].directory(directory.runs)
+            out.print(f"failed: {where}: {problem}", highlight=False, soft_wrap=True)
+        out.print(str(path), highlight=False, soft_wrap=True)
+        return 1 if failed else 0
+
+
+def studies_table(settings: Settings) -> Table:
+    """Every study, what it shows, and how many runs it is."""
+    from ..study.plan import runs_of
+
+    table = Table("study", "shows", "paper", "runs a seed", title_justify="left")
+    everything = replace(settings, everything=True)
+    for name in STUDIES:
+        study = get_study(name)
+        try:
+            runs = f"{len(runs_of(study.plan(everything), (0,)))}"
+        except ProRandConvError as error:
+            runs = str(error)
+        table.add_row(name, study.shows, study.reference, runs)
+    return table
+
+
+def _show_runs(
+    out: Console, directory: StudyDirectory, launcher: Launcher, device: torch.device
+) -> None:
+    from ..run.display import duration
+    from ..study.display import described
+    from ..study.estimate import Estimator
+
+    missing = directory.missing()
+    estimator = Estimator(directory.runs, device, launcher.threads)
+    seconds = dict(
+        zip((config.hash for config in missing), estimator.seconds(missing), strict=True)
+    )
+    table = Table("run", "directory", "state", "time", title=directory.name, title_justify="left")
+    for key, config in directory.configs.items():
+        estimate = duration(seconds[key]) if key in seconds else ""
+        folder = config.directory(directory.runs)
+        table.add_row(described(config), str(folder), directory.state(key), estimate)
+    out.print(table)
+    total = sum(seconds.values())
+    width = min(launcher.width, max(len(missing), 1))
+    longest = max(seconds.values(), default=0.0)
+    out.print(
+        f"{len(missing)} of {len(directory.configs)} runs to do: {duration(total)} of work with "
+        f"{launcher.threads} thread(s) a run; about {duration(max(total / width, longest))} with "
+        f"{width} at a time",
+        highlight=False,
+    )
+
+
+def _device(accelerator: str) -> torch.device:
+    from lightning_fabric import Fabric
+
+    return Fabric(accelerator=accelerator, devices=1).device

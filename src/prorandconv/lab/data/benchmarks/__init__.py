@@ -1,0 +1,51 @@
+"""Benchmarks by name."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from pathlib import Path
+
+from ....errors import ProRandConvError
+from ...files import data_root
+from ..benchmark import Benchmark
+from ..options import Options
+
+BENCHMARKS = {
+    "digits": "digits",
+    "pacs": "pacs",
+    "officehome": "officehome",
+    "vlcs": "vlcs",
+    "folder": "user_folder",
+    "digits-mini": "digits_mini",
+}
+"""Modules beside this one, each with a function ``benchmark(root, options)``, by benchmark."""
+
+
+def get_benchmark(
+    name: str, root: Path | str | None = None, options: Options | None = None
+) -> Benchmark:
+    """A benchmark by its name.
+
+    Nothing large is read before a domain is loaded, and absent domains are no error until then:
+    see :meth:`Benchmark.present`.
+
+    Args:
+        name: one of ``BENCHMARKS``.
+        root: the folder of data sets; ``PRORANDCONV_DATA`` or ``data`` by default.
+        options: how image folders are read.
+
+    Example:
+        >>> benchmark = get_benchmark("digits", root="data")
+        >>> benchmark.domains
+        ('mnist', 'svhn', 'mnist_m', 'syn', 'usps')
+        >>> benchmark.image_size, benchmark.recipe.epochs
+        (32, 500)
+    """
+    if name not in BENCHMARKS:
+        close = difflib.get_close_matches(name, BENCHMARKS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ProRandConvError.about("benchmark", name, f"one of {', '.join(BENCHMARKS)}{hint}")
+    module = import_module(f".{BENCHMARKS[name]}", __package__)
+    made: Benchmark = module.benchmark(data_root(root), options or Options())
+    return made

@@ -1,0 +1,54 @@
+"""PACS: seven classes as art, cartoons, photos and sketches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..benchmark import IMAGENET_MEAN, IMAGENET_STD, PHOTO_RECIPE, Benchmark
+from ..folder_domain import FolderDomain
+from ..folders import folder_of
+from ..images import ImageFormat
+from ..options import Options
+
+CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
+
+SPELLINGS: dict[str, tuple[str, ...]] = {
+    "art": ("art_painting",),
+    "cartoon": (),
+    "photo": (),
+    "sketch": (),
+}
+
+PUBLISHED: dict[str, dict[str, int | tuple[int, ...]]] = {
+    "art": {"all": (379, 255, 285, 184, 201, 295, 449)},
+    "cartoon": {"all": (389, 457, 346, 135, 324, 288, 405)},
+    "photo": {"all": (189, 202, 182, 186, 199, 280, 432)},
+    "sketch": {"all": (772, 740, 753, 608, 816, 80, 160)},
+}
+
+SOURCES = """\
+PACS   https://domaingeneralization.github.io: the images, unpacked as
+       pacs/{art_painting,cartoon,photo,sketch}/<class>/*.jpg, and, for the published split, the
+       lists <domain>_train_kfold.txt and <domain>_crossval_kfold.txt in pacs/ or a folder of it"""
+
+
+def benchmark(root: Path, options: Options) -> Benchmark:
+    """PACS, 9,991 images."""
+    form = ImageFormat(224, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
+    folder = folder_of(root, "pacs", "pacs_data")
+    return Benchmark(
+        name="pacs",
+        classes=CLASSES,
+        format=form,
+        network="resnet18",
+        recipe=PHOTO_RECIPE,
+        members={
+            name: FolderDomain(
+                name, folder, spellings, CLASSES, form, options, published_lists=True
+            )
+            for name, spellings in SPELLINGS.items()
+        },
+        aliases={other: name for name, others in SPELLINGS.items() for other in others},
+        published=PUBLISHED,
+        sources=SOURCES,
+    )

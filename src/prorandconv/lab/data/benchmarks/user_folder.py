@@ -1,0 +1,54 @@
+"""A user's own data, without code: ``root/domain/class/image``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...errors import DataError
+from ..benchmark import IMAGENET_MEAN, IMAGENET_STD, PHOTO_RECIPE, Benchmark
+from ..folder_domain import FolderDomain
+from ..folders import sub_folders
+from ..images import ImageFormat
+from ..options import Options
+
+SOURCES = """\
+your own   <data root>/<domain>/<class>/<image>: at least two domains with the same classes"""
+
+
+def benchmark(root: Path, options: Options) -> Benchmark:
+    """Whatever is in the root: its folders are the domains, theirs are the classes."""
+    if not root.is_dir():
+        raise DataError.at(root, "no such folder", "expected <domain>/<class>/<image> in it")
+    homes = sub_folders(root)
+    if len(homes) < 2:
+        raise DataError.at(
+            root,
+            f"holds {len(homes)} folder(s)",
+            "expected two domains or more, as <domain>/<class>/<image>",
+        )
+    found = {home.name: {path.name for path in sub_folders(home)} for home in homes}
+    classes = tuple(sorted(set().union(*found.values())))
+    for domain, own in found.items():
+        for other, theirs in found.items():
+            if alone := sorted(own - theirs):
+                raise DataError.at(
+                    root / domain / alone[0],
+                    f"class {alone[0]!r} is in domain {domain!r} but not in {other!r}",
+                    "every domain needs every class: add it there, or remove it here",
+                )
+    if len(classes) < 2:
+        raise DataError.at(
+            root / homes[0].name,
+            f"holds {len(classes)} class folder(s)",
+            "expected two classes or more, as <domain>/<class>/<image>",
+        )
+    form = ImageFormat(224, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
+    return Benchmark(
+        name="folder",
+        classes=classes,
+        format=form,
+        network="resnet18",
+        recipe=PHOTO_RECIPE,
+        members={name: FolderDomain(name, root, (), classes, form, options) for name in found},
+        sources=SOURCES,
+    )

@@ -1,0 +1,59 @@
+"""VLCS: five classes in photos from four collections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..benchmark import IMAGENET_MEAN, IMAGENET_STD, PHOTO_RECIPE, Benchmark
+from ..folder_domain import FolderDomain
+from ..folders import folder_of
+from ..images import ImageFormat
+from ..options import Options
+
+CLASSES = ("bird", "car", "chair", "dog", "person")
+
+SPELLINGS: dict[str, tuple[str, ...]] = {
+    "voc2007": ("VOC2007", "PASCAL", "VOC", "Pascal VOC 2007"),
+    "labelme": ("LabelMe",),
+    "caltech101": ("Caltech101", "Caltech"),
+    "sun09": ("SUN09", "SUN"),
+}
+
+PUBLISHED: dict[str, dict[str, int | tuple[int, ...]]] = {
+    "voc2007": {"all": 3376},
+    "labelme": {"all": 2656},
+    "caltech101": {"all": 1415},
+    "sun09": {"all": 3282},
+}
+
+SOURCES = """\
+VLCS   https://github.com/belaalb/G2DM#download-vlcs, unpacked as
+       vlcs/{VOC2007,LabelMe,Caltech101,SUN09}/<class>/*.jpg; classes may be numbered 0 to 4"""
+
+
+def benchmark(root: Path, options: Options) -> Benchmark:
+    """VLCS, 10,729 images."""
+    form = ImageFormat(224, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
+    folder = folder_of(root, "vlcs")
+    return Benchmark(
+        name="vlcs",
+        classes=CLASSES,
+        format=form,
+        network="resnet18",
+        recipe=PHOTO_RECIPE,
+        members={
+            name: FolderDomain(
+                name,
+                folder,
+                spellings,
+                CLASSES,
+                form,
+                options,
+                class_spellings={str(number): name for number, name in enumerate(CLASSES)},
+            )
+            for name, spellings in SPELLINGS.items()
+        },
+        aliases={other: name for name, others in SPELLINGS.items() for other in others},
+        published=PUBLISHED,
+        sources=SOURCES,
+    )

@@ -1,0 +1,136 @@
+"""What can be downloaded: resumed where it broke off, checked, and never half there."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+
+from filelock import FileLock
+
+from ..errors import DataError
+from ..files import cache_folder, replacing
+from ..progress import progress
+from .benchmark import Benchmark
+from .folders import folder_of
+from .splits import fingerprint
+
+_CHUNK = 1 << 18
+_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file, where it comes from and what it must hash to."""
+
+    domain: str
+    part: str
+    urls: tuple[str, ...]
+    """mirrors, tried in this order"""
+    md5: str
+    path: Path
+    """where it belongs; what is fetched as .gz is unpacked to here"""
+
+    @property
+    def packed(self) -> bool:
+        """Whether the file is unpacked after fetching."""
+        return self.urls[0].endswith(".gz")
+
+
+def downloads(benchmark: Benchmark, root: Path) -> Iterator[Download]:
+    """What is absent of a benchmark and torchvision knows how to download.
+
+    A part that is there in any layout is not asked for.
+    """
+    if benchmark.name != "digits":
+        return
+    from torchvision.datasets import MNIST, SVHN, USPS
+
+    known = []
+    folder = folder_of(root, "digits")
+    for name, md5 in MNIST.resources:
+        part = "train" if name.startswith("train") else "test"
+        urls = tuple(f"{mirror}{name}" for mirror in MNIST.mirrors)
+        path = folder / "MNIST" / "raw" / name.removesuffix(".gz")
+        known.append(Download("mnist", part, urls, md5, path))
+    for domain, source in (("usps", USPS), ("svhn", SVHN)):
+        for part in ("test", "train"):
+            url, name, md5 = source.split_list[part]
+            known.append(Download(domain, part, (url,), md5, folder / name))
+    there = {name: benchmark.domain(name).parts() for name in ("mnist", "usps", "svhn")}
+    yield from (one for one in known if one.part not in there[one.domain])
+
+
+def fetch(download: Download) -> None:
+    """Download a file unless it is there.
+
+    What was fetched before a break is kept beside the file as ``.part`` and gone on with. Two
+    processes that fetch the same file take turns.
+
+    Raises:
+        DataError: no mirror answers, or what arrives has the wrong checksum.
+    """
+    download.path.parent.mkdir(parents=True, exist_ok=True)
+    part = download.path.with_name(download.path.name + ".part")
+    lock = cache_folder() / "locks" / fingerprint([str(download.path.absolute())])
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock):
+        if download.path.exists():
+            return
+        _arrive(download, part)
+        if download.packed:
+            with (
+                replacing(download.path) as temporary,
+                gzip.open(part) as packed,
+                temporary.open("wb") as plain,
+            ):
+                shutil.copyfileobj(packed, plain)
+            part.unlink()
+        else:
+            part.replace(download.path)
+
+
+def _arrive(download: Download, part: Path) -> None:
+    from torchvision.datasets.utils import check_integrity
+
+    failures = []
+    for url in download.urls:
+        if not check_integrity(part, download.md5):
+            try:
+                _transfer(url, part)
+            except (urllib.error.URLError, HTTPException, OSError) as error:
+                failures.append(f"{url} ({error})")
+                continue
+        if check_integrity(part, download.md5):
+            return
+        part.unlink(missing_ok=True)
+        failures.append(f"{url} (wrong checksum)")
+    raise DataError.at(
+        download.path,
+        f"could not be downloaded from {', '.join(failures)}",
+        "run the command again to go on, or put the file there by hand",
+    )
+
+
+def _transfer(url: str, part: Path) -> None:
+    """Fetch what is not yet in the file; a server that cannot resume sends all of it again."""
+    there = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={there}-"} if there else {})
+    with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
+        resumed = answer.status == 206
+        there = there if resumed else 0
+        total = there + (answer.length or 0)
+        with (
+            part.open("ab" if resumed else "wb") as sink,
+            progress(f"fetching {url}", total, unit="bytes", completed=there) as advance,
+        ):
+            while chunk := answer.read(_CHUNK):
+                sink.write(chunk)
+                advance(len(chunk))
+    if answer.length:
+        raise OSError(f"broke off {answer.length:,} bytes before the end")

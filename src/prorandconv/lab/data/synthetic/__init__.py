@@ -1,0 +1,1 @@
+"""Data that is made, not downloaded."""

@@ -1,0 +1,1 @@
+"""A table as text: terminal, Markdown, CSV and LaTeX."""

@@ -1,0 +1,96 @@
+"""Accuracy over epochs, on the source and on each target, for each method."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ...study.table import Estimate
+from ..compare import Setting
+from ..read import Run
+from .style import LOOKS, Look, grid, look, new_figure, styled
+
+SOURCE = "source, validation"
+PANELS = 3
+"""Panels beside each other."""
+
+
+def learning_curves(setting: Setting) -> list[Figure]:
+    """Mean and standard deviation over seeds; as many figures as it takes to tell methods apart."""
+    rows = [
+        row for row, seeds in setting.rows.items() if any(run.metrics for run in seeds.values())
+    ]
+    first = [row for row in rows if row == setting.baseline]
+    others = [row for row in rows if row not in first]
+    size = len(LOOKS) - 1
+    parts = [others[start : start + size] for start in range(0, len(others), size)]
+    return [_figure(setting, [*first, *part]) for part in parts or [[]] if first or part]
+
+
+def curve(runs: Iterable[Run], panel: str) -> dict[int, Estimate]:
+    """The accuracy by epoch, over the runs that have measured it."""
+    values: dict[int, list[float | None]] = defaultdict(list)
+    for run in runs:
+        for line in run.metrics:
+            measured: Mapping[str, float] = {
+                SOURCE: line["val_accuracy"],
+                **line.get("targets", {}),
+            }
+            if panel in measured:
+                values[line["epoch"]].append(measured[panel])
+    found = {epoch: Estimate.of(of_seeds) for epoch, of_seeds in sorted(values.items())}
+    return {epoch: estimate for epoch, estimate in found.items() if estimate is not None}
+
+
+def _figure(setting: Setting, rows: list[str]) -> Figure:
+    names = [SOURCE, *setting.targets]
+    across = 2 if len(names) in (2, 4) else PANELS
+    down = math.ceil(len(names) / across)
+    with styled():
+        figure = new_figure(9.6 if across > 2 else 8.4, 2.5 * down + 0.7)
+        panels = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
+        for axes, name in zip(panels, names, strict=False):
+            for place, row in enumerate(rows):
+                style = look(place if rows[0] == setting.baseline else place + 1)
+                _draw(axes, curve(setting.rows[row].values(), name), row, style)
+            axes.set_title(name)
+            axes.margins(y=0.08)
+            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+            grid(axes, "y")
+        for place, axes in enumerate(panels):
+            axes.set_visible(place < len(names))
+            below = place + across < len(names)
+            axes.tick_params(labelbottom=not below)
+            if not below:
+                axes.set_xlabel("epoch")
+            if place % across == 0:
+                axes.set_ylabel("accuracy, %")
+        handles, labels = panels[0].get_legend_handles_labels()
+        columns = max(1, min(len(labels), int(100 / (8 + max(map(len, labels))))))
+        figure.legend(handles, labels, loc="outside upper left", ncols=columns)
+    return figure
+
+
+def _draw(axes: Axes, found: Mapping[int, Estimate], row: str, style: Look) -> None:
+    epochs = list(found)
+    means = [estimate.mean for estimate in found.values()]
+    spreads = [estimate.deviation or 0.0 for estimate in found.values()]
+    axes.plot(
+        epochs,
+        means,
+        color=style.colour,
+        linestyle=style.line,
+        marker=style.marker,
+        markersize=4.5,
+        markevery=max(1, len(epochs) // 8),
+        linewidth=1.4,
+        label=row,
+    )
+    low = [mean - spread for mean, spread in zip(means, spreads, strict=True)]
+    high = [mean + spread for mean, spread in zip(means, spreads, strict=True)]
+    axes.fill_between(epochs, low, high, color=style.colour, alpha=0.18, linewidth=0)

@@ -1,0 +1,152 @@
+"""Everything that a study shows in pictures, each written beside the report."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.figure import Figure
+from PIL import Image
+
+from ...errors import DataError
+from ...files import replacing
+from ..compare import Setting
+from .confusions import confusion_plot
+from .curves import learning_curves
+from .samples import sample_sheet
+from .style import render, themed
+
+LARGEST = 300_000
+"""Bytes of a PNG."""
+LONGEST = 100
+"""Signs of a file's name."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that is written."""
+
+    name: str
+    """of its file, without an ending; the PNG is always there"""
+    title: str
+    address: str
+    """the whole picture as an address, to be put into a page"""
+
+    @classmethod
+    def plot(cls, figure: Figure, path: Path, title: str, *, as_drawing: bool = True) -> Picture:
+        """Write a plot as SVG and PNG.
+
+        Args:
+            figure: the plot.
+            path: where to, without an ending.
+            title: what it shows.
+            as_drawing: put the SVG into a page, not the PNG.
+        """
+        drawing, pixels = render(figure, "svg"), render(figure, "png")
+        for ending, content in (("svg", drawing), ("png", pixels)):
+            _write(path, ending, content)
+        address = _address(themed(drawing), "svg+xml") if as_drawing else _address(pixels, "png")
+        return cls(path.name, title, address)
+
+    @classmethod
+    def sheet(cls, image: Image.Image, path: Path, title: str) -> Picture:
+        """Write images as PNG, with fewer colours if it would be too large."""
+        content = _png(image)
+        if len(content) > LARGEST:
+            content = _png(image.quantize(128))
+        _write(path, "png", content)
+        return cls(path.name, title, _address(content, "png"))
+
+
+class Folder:
+    """Where a report is written: gives out names, each once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._taken: set[str] = set()
+
+    def free(self, *parts: str) -> Path:
+        """A path without an ending, named after the parts, with a number if that is taken."""
+        name = own = slug(" ".join(parts))[:LONGEST]
+        number = 1
+        while own in self._taken:
+            number += 1
+            own = f"{name}-{number}"
+        self._taken.add(own)
+        return self.path / own
+
+
+def curve_pictures(setting: Setting, name: str, folder: Folder) -> Iterator[Picture]:
+    """Accuracy over epochs."""
+    several = any(len(seeds) > 1 for seeds in setting.rows.values())
+    spread = ": mean and standard deviation over seeds" if several else ""
+    for figure in learning_curves(setting):
+        title = f"Accuracy over epochs, {setting.title}{spread}"
+        yield Picture.plot(figure, folder.free(name, "curves"), title)
+
+
+def confusion_pictures(setting: Setting, name: str, folder: Folder) -> Iterator[Picture]:
+    """Confusion matrices, a picture for each method."""
+    for row in setting.rows:
+        figure = confusion_plot(setting, row)
+        if figure is not None:
+            path = folder.free(name, "confusion", row)
+            yield Picture.plot(figure, path, f"{row}: {setting.title}", as_drawing=False)
+
+
+def sample_pictures(
+    groups: Iterable[Setting], name: str, folder: Folder, data_root: Path | None
+) -> Iterator[Picture | str]:
+    """Images of each source under draws of each method that changes images.
+
+    Where the source's images are absent, a sentence says so.
+    """
+    seen: set[tuple[str, ...]] = set()
+    for row, run in ((row, run) for group in groups for row, run in group.firsts.items()):
+        config = dataclasses.replace(run.config, data_root=data_root or run.config.data_root)
+        source = (config.benchmark, config.source[0])
+        if {source, (*source, row)} & seen:
+            continue
+        seen.add((*source, row))
+        try:
+            sheet = sample_sheet(config)
+        except DataError as error:
+            seen.add(source)
+            yield f"No images of {' '.join(source)} to augment: {error}"
+            continue
+        except Exception as error:  # a user's own loss may want more than a probe gives
+            yield f"No samples of {row}: {type(error).__name__}: {error}"
+            continue
+        if sheet is not None:
+            title = f"{row}: images of {' '.join(source)}, and new draws with the run's options"
+            yield Picture.sheet(sheet, folder.free(name, "samples", *source[1:], row), title)
+
+
+def slug(text: str) -> str:
+    """Text as part of a file's name.
+
+    Example:
+        >>> slug("Progressive (Same), σ_w ~ U")
+        'progressive-same-σ-w-u'
+    """
+    signs = "".join(sign if sign.isalnum() else " " for sign in text.lower())
+    return "-".join(signs.split())
+
+
+def _png(image: Image.Image) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, "png", optimize=True)
+    return buffer.getvalue()
+
+
+def _write(path: Path, ending: str, content: bytes) -> None:
+    with replacing(path.with_name(f"{path.name}.{ending}")) as temporary:
+        temporary.write_bytes(content)
+
+
+def _address(content: bytes, kind: str) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"

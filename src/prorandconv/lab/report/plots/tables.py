@@ -1,0 +1,164 @@
+"""A table as a plot: curves if its columns are numbers on an axis, else bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from textwrap import fill
+from typing import Literal
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ...study.table import Axis, Table
+from ..formats.lines import Digits, heading, repetitions
+from .style import GROUND, INK, LOOKS, grid, look, new_figure, styled
+
+PANELS = 4
+"""Panels beside each other."""
+LABEL_ROOM = 0.055
+"""Least distance of two labels, as a share of the plot's height."""
+
+
+def table_plot(table: Table) -> Figure | None:
+    """The plot; None if there is nothing to be seen."""
+    if not any(table.estimate(row, column) for row in table.rows for column in table.columns):
+        return None
+    with styled():
+        return _bars(table) if table.axis is None else _curves(table, table.axis)
+
+
+def describe(table: Table) -> str:
+    """What the plot shows, in a sentence."""
+    spread = f" with standard deviation over {repetitions(table)}" if len(table.seeds) > 1 else ""
+    marks = "; the paper's figures are hollow marks" if _has_paper(table) else ""
+    return f"{heading(table)}, as a plot: means{spread}{marks}"
+
+
+def _has_paper(table: Table) -> bool:
+    return any(cell.paper is not None for cell in table.cells.values())
+
+
+def _explain_paper(figure: Figure, table: Table, marker: str, line: Literal["", ":"]) -> None:
+    if _has_paper(table):
+        mark = Line2D([], [], marker=marker, color=INK, markerfacecolor=GROUND, linestyle=line)
+        figure.legend([mark], ["the paper"], loc="outside upper right")
+
+
+def _bars(table: Table) -> Figure:
+    """A panel for each column, a bar for each row."""
+    columns = table.shown_columns
+    across = min(len(columns), PANELS)
+    down = math.ceil(len(columns) / across)
+    names = [fill(row, 26) for row in table.rows]
+    height = down * (0.34 * sum(1 + name.count("\n") / 2 for name in names) + 0.85)
+    figure = new_figure(2.1 + 2.0 * across, max(height, 1.6) + 0.3)
+    panels = figure.subplots(down, across, squeeze=False, sharey=True).ravel()
+    for axes, column in zip(panels, columns, strict=False):
+        _bar_panel(axes, table, column)
+    for axes in panels[len(columns) :]:
+        axes.set_visible(False)
+    panels[0].set_yticks(range(len(names)), names)
+    panels[0].set_ylim(len(names) - 0.4, -0.6)
+    _explain_paper(figure, table, "D", "")
+    figure.suptitle(fill(heading(table), 34 * across - 10), x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def _bar_panel(axes: Axes, table: Table, column: str) -> None:
+    digits = Digits.of(table, column)
+    grid(axes, "x")
+    axes.tick_params(axis="y", length=0)
+    reached = 0.0
+    for place, row in enumerate(table.rows):
+        own, paper = table.estimate(row, column), table.paper(row, column)
+        style = look(place if len(table.rows) <= len(LOOKS) else row != table.baseline)
+        if own is not None:
+            spread = own.deviation or 0.0
+            axes.barh(
+                place,
+                own.mean,
+                0.68,
+                xerr=spread or None,
+                color=style.colour,
+                error_kw={"ecolor": INK, "capsize": 2, "elinewidth": 1},
+            )
+        if paper is not None:
+            axes.plot(paper, place, "D", color=INK, markerfacecolor=GROUND, markersize=5)
+        ends = [paper or 0.0] + ([own.mean + (own.deviation or 0.0)] if own is not None else [])
+        reached = max(reached, *ends)
+        if own is not None:
+            few = Digits(min(digits.count, 1)) if table.unit == "%" else digits
+            axes.annotate(
+                few.plain(own.mean),
+                (max(ends), place),
+                xytext=(6, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+            )
+    axes.set_xlim(0, reached * 1.32 or 1)
+    axes.set_title(column)
+    if table.unit:
+        axes.set_xlabel(table.unit)
+
+
+def _curves(table: Table, axis: Axis) -> Figure:
+    """A curve for each row, with the row's name at its end."""
+    figure = new_figure(7.5, 4.2)
+    axes = figure.subplots()
+    grid(axes, "y")
+    ends: list[tuple[float, float, str, str]] = []
+    for place, row in enumerate(table.rows):
+        style = look(place)
+        found = [
+            (x, estimate)
+            for x, column in zip(axis.positions, table.columns, strict=True)
+            if (estimate := table.estimate(row, column)) is not None
+        ]
+        xs, means = [x for x, _ in found], [estimate.mean for _, estimate in found]
+        if found:
+            spreads = [estimate.deviation or 0.0 for _, estimate in found]
+            axes.plot(xs, means, color=style.colour, marker=style.marker, linestyle=style.line)
+            low = [mean - spread for mean, spread in zip(means, spreads, strict=True)]
+            high = [mean + spread for mean, spread in zip(means, spreads, strict=True)]
+            axes.fill_between(xs, low, high, color=style.colour, alpha=0.18, linewidth=0)
+            ends.append((xs[-1], means[-1], row, style.colour))
+        published = [
+            (x, value)
+            for x, column in zip(axis.positions, table.columns, strict=True)
+            if (value := table.paper(row, column)) is not None
+        ]
+        if published:
+            axes.plot(
+                *zip(*published, strict=True),
+                color=style.colour,
+                marker=style.marker,
+                markerfacecolor=GROUND,
+                linestyle=":",
+                linewidth=1,
+            )
+    axes.set_xlabel(axis.label)
+    axes.set_ylabel(table.unit)
+    axes.set_xticks(axis.positions, [f"{x:g}" for x in axis.positions])
+    axes.set_title(heading(table))
+    _explain_paper(figure, table, "o", ":")
+    label_ends(axes, ends)
+    return figure
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
+    """Write each curve's name beside its end (x, y, name, colour); labels keep a distance."""
+    low, high = axes.get_ylim()
+    before = -math.inf
+    for x, y, name, colour in sorted(ends, key=lambda end: end[1]):
+        before = height = max(y, before + LABEL_ROOM * (high - low))
+        axes.annotate(
+            name,
+            (x, y),
+            xytext=(1.03, height),
+            textcoords=axes.get_yaxis_transform(),
+            va="center",
+            arrowprops={"arrowstyle": "-", "color": colour, "shrinkA": 2, "shrinkB": 6},
+        )

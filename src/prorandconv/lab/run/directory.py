@@ -1,0 +1,200 @@
+"""The directory of one run: what is in it is whole, and belongs to one process at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from filelock import FileLock, Timeout
+from torch import Tensor
+
+from ...errors import ProRandConvError
+
+CONFIG = "config.json"
+METRICS = "metrics.jsonl"
+TIMING = "timing.jsonl"
+ENVIRONMENT = "environment.json"
+STATE = "state.pt"
+PREVIOUS = "state.previous.pt"
+BEST = "best.safetensors"
+RESULT = "result.json"
+
+
+class RunError(ProRandConvError):
+    """A run that cannot go on: the message names the path, the problem and a remedy."""
+
+    problem: str | None = None
+    """the second of the three, where the run is known"""
+
+    @classmethod
+    def at(cls, path: Path | str, problem: str, remedy: str) -> RunError:
+        """Compose the message from its three facts."""
+        error = cls(f"{path}: {problem}; {remedy}")
+        error.problem = problem
+        return error
+
+
+class RunDirectory:
+    """Reads and writes the files of one run.
+
+    Args:
+        path: ``runs/<benchmark>/<method>/<source>/<hash>``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @contextmanager
+    def locked(self, *, wait: bool = False) -> Iterator[None]:
+        """Hold the directory; the kernel lets go of it when the process ends, however it ends.
+
+        Args:
+            wait: wait for another process to finish, instead of refusing.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / ".lock", timeout=-1 if wait else 0)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise RunError.at(
+                self.path,
+                "another process is at work on this run",
+                "wait until it has ended, or start it with --wait",
+            ) from error
+        try:
+            for left_over in self.path.glob(".writing-*"):
+                left_over.unlink(missing_ok=True)
+            yield
+        finally:
+            lock.release()
+
+    def write(self, name: str, content: bytes | memoryview) -> None:
+        """Write a file whole or not at all, and onto the disk before it gets its name."""
+        path = self.path / name
+        temporary: str | None = None
+        try:
+            handle, temporary = tempfile.mkstemp(dir=self.path, prefix=".writing-")
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)
+            if name == STATE and path.exists():
+                os.replace(path, self.path / PREVIOUS)
+            os.replace(temporary, path)
+            self._sync_names()
+        except OSError as error:
+            if temporary is not None:
+                Path(temporary).unlink(missing_ok=True)
+            size = len(content) / 1e6
+            raise RunError.at(
+                path,
+                f"cannot be written ({error.strerror or error}); it takes {size:.1f} MB",
+                "older files are intact: make room and run the same command again",
+            ) from error
+
+    def _sync_names(self) -> None:
+        """A renaming survives a power cut only once the folder itself is on the disk."""
+        if os.name != "posix":
+            return
+        folder = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write a JSON file."""
+        self.write(name, (json.dumps(content, indent=1) + "\n").encode())
+
+    def write_lines(self, name: str, lines: list[dict[str, Any]]) -> None:
+        """Write a file of one JSON object a line."""
+        self.write(name, "".join(json.dumps(line) + "\n" for line in lines).encode())
+
+    def append_line(self, name: str, line: Mapping[str, Any]) -> None:
+        """Add to a file that nothing depends on."""
+        with open(self.path / name, "a") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def result(self) -> dict[str, Any] | None:
+        """The result, if the run is done."""
+        path = self.path / RESULT
+        if not path.exists():
+            return None
+        try:
+            result: dict[str, Any] = json.loads(path.read_text())
+        except ValueError as error:
+            raise RunError.at(path, "is damaged", "remove it: the run then goes on") from error
+        return result
+
+    def write_best(self, weights: Mapping[str, Tensor], epoch: int) -> None:
+        """Write the selected weights, unless they are there."""
+        path = self.path / BEST
+        metadata = {"epoch": str(epoch)}
+        plain = {name: weight.contiguous() for name, weight in weights.items()}
+        content = safetensors.torch.save(plain, metadata)
+        if not path.exists() or path.read_bytes() != content:
+            self.write(BEST, content)
+
+    def save_state(self, state: Mapping[str, Any]) -> None:
+        """Write the checkpoint; the one before it is kept."""
+        buffer = io.BytesIO()
+        torch.save({"checksum": checksum(state), "state": state}, buffer)
+        self.write(STATE, buffer.getbuffer())
+
+    def load_state(self) -> tuple[dict[str, Any] | None, list[str]]:
+        """The latest checkpoint that is intact, and what to tell about damaged ones.
+
+        A damaged checkpoint is set aside under another name.
+        """
+        told: list[str] = []
+        for name in (STATE, PREVIOUS):
+            path = self.path / name
+            if not path.exists():
+                continue
+            problem = "its checksum is wrong"
+            try:
+                stored = torch.load(path, map_location="cpu", weights_only=True)
+                if stored["checksum"] == checksum(stored["state"]):
+                    return stored["state"], told
+            except Exception as error:  # a damaged file raises almost anything
+                problem = f"{type(error).__name__} while reading it"
+            aside = path.with_name(f"{path.stem}.damaged-{path.stat().st_mtime_ns}.pt")
+            os.replace(path, aside)
+            told.append(f"{path} is damaged ({problem}); set aside as {aside.name}")
+        if told:
+            told.append("no intact checkpoint is left: the run begins anew")
+        return None, told
+
+
+def checksum(state: Any) -> str:
+    """A hash of a tree of tensors and plain values."""
+    digest = hashlib.sha256()
+
+    def feed(value: Any) -> None:
+        if isinstance(value, Tensor):
+            digest.update(f"{value.dtype}{tuple(value.shape)}".encode())
+            flat = value.detach().cpu().contiguous().reshape(-1)
+            digest.update(flat.view(torch.uint8).numpy().data if flat.numel() else b"")
+        elif isinstance(value, Mapping):
+            for key, inner in value.items():
+                digest.update(f"{key!r}:".encode())
+                feed(inner)
+        elif isinstance(value, list | tuple):
+            digest.update(f"[{len(value)}".encode())
+            for inner in value:
+                feed(inner)
+        else:
+            digest.update(repr(value).encode())
+
+    feed(state)
+    return digest.hexdigest()

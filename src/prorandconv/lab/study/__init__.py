@@ -1,0 +1,1 @@
+"""Studies: grids of runs that end in tables."""

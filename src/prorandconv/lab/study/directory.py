@@ -1,0 +1,103 @@
+"""A study under way: its runs, what is known of them, and the file that tells it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from ..files import replacing
+from ..launch.outcome import Outcome
+from ..run.config import RunConfig
+from ..run.directory import STATE, RunDirectory
+from ..run.environment import command, environment
+from ..run.result import Result
+from .paper import get_study
+from .plan import runs_of
+from .settings import Settings
+from .table import Table
+
+STUDY = "study.json"
+State = Literal["done", "begun", "to do"]
+
+
+class StudyDirectory:
+    """The runs and tables of a study, and ``runs/studies/<name>/<hash of the settings>/``.
+
+    Args:
+        name: the study's.
+        settings: the user's.
+        runs: folder of all runs.
+    """
+
+    def __init__(self, name: str, settings: Settings, runs: Path) -> None:
+        self.name, self.settings, self.runs = name, settings, runs
+        self.study = get_study(name)
+        self.path = runs / "studies" / name / settings.hash
+        self.planned = self.study.plan(settings)
+        self.configs = runs_of(self.planned, settings.all_seeds)
+        """all runs by hash"""
+        self.results: dict[str, Result] = {}
+        self.failures: dict[str, str] = {}
+        self.measured: tuple[Table, ...] = ()
+        for key, config in self.configs.items():
+            result = RunDirectory(config.directory(runs)).result()
+            if result is not None:
+                self.results[key] = result
+
+    def state(self, key: str) -> State:
+        """How far a run is."""
+        if key in self.results:
+            return "done"
+        begun = (self.configs[key].directory(self.runs) / STATE).exists()
+        return "begun" if begun else "to do"
+
+    def missing(self) -> list[RunConfig]:
+        """Runs that are not done."""
+        return [config for key, config in self.configs.items() if key not in self.results]
+
+    def take(self, outcome: Outcome) -> None:
+        """Take in how a run ended."""
+        if outcome.result is not None:
+            self.results[outcome.config.hash] = outcome.result
+        else:
+            self.failures[outcome.config.hash] = outcome.problem
+
+    def tables(self) -> tuple[Table, ...]:
+        """The tables with what is known."""
+        seeds = self.settings.all_seeds
+        known = (table.table(seeds, self.results, self.failures) for table in self.planned)
+        return (*known, *self.measured)
+
+    def measure(self, accelerator: str) -> None:
+        """Measure what needs no run; what was measured before is read."""
+        if self.study.measure is not None:
+            self.measured = self.study.measure(self.settings, self.path, accelerator)
+
+    def write(self, device: torch.device) -> Path:
+        """Write ``study.json``, whole or not at all."""
+        path = self.path / STUDY
+        content = json.dumps(self._content(device), indent=1) + "\n"
+        with replacing(path) as temporary:
+            temporary.write_text(content)
+        return path
+
+    def _content(self, device: torch.device) -> dict[str, Any]:
+        folders = {
+            key: os.path.relpath(config.directory(self.runs), self.path)
+            for key, config in self.configs.items()
+        }
+        return {
+            "study": self.name,
+            "title": self.study.shows,
+            "reference": self.study.reference,
+            "command": command(),
+            "settings": self.settings.to_mapping(),
+            "environment": environment(device, 1),
+            "tables": [table.to_mapping() for table in self.tables()],
+            "runs": [folders[key] for key in self.configs if key in self.results],
+            "failed": [{"run": folders[key], "problem": p} for key, p in self.failures.items()],
+        }

@@ -1,0 +1,49 @@
+"""How a study shows itself: a line on standard error for each run that ends."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from ..launch.outcome import Outcome
+from ..paper import changed_options
+from ..run.config import RunConfig
+from ..run.display import duration
+
+
+class StudyDisplay:
+    """Counts the runs that end and tells how long the others will take.
+
+    Args:
+        name: the study's.
+        total: runs to be executed.
+        shown: whether to show anything.
+    """
+
+    def __init__(self, name: str, total: int, *, shown: bool = True) -> None:
+        self._name, self._total, self._shown = name, total, shown
+        self._done = 0
+        self._began = time.monotonic()
+
+    def ended(self, outcome: Outcome) -> None:
+        """One more run has ended."""
+        self._done += 1
+        passed = time.monotonic() - self._began
+        left = passed / self._done * (self._total - self._done)
+        told = f"{self._name}: {self._done} of {self._total}, {described(outcome.config)}: "
+        if outcome.result is None:
+            told += f"failed: {outcome.problem}"
+        else:
+            average = outcome.result["best_validation"]["average"]
+            told += "done" if average is None else f"{average:.2f} %"
+        if self._done < self._total:
+            told += f"; about {duration(left)} left"
+        if self._shown:
+            print(told, file=sys.stderr, flush=True)
+
+
+def described(config: RunConfig) -> str:
+    """A run in a few words."""
+    options = (f"{name}={value}" for name, value in changed_options(config).items())
+    words = (config.method, *options, config.network, "+".join(config.source))
+    return f"{' '.join(words)}, seed {config.seed}"

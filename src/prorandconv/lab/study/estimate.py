@@ -1,0 +1,112 @@
+"""How long runs will take, from a few steps of each kind."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from ..data import get_benchmark
+from ..progress import progress
+from ..run.config import RunConfig
+from ..run.directory import METRICS
+from .cost import Step
+
+STEPS = 4
+PIXELS = 64 * 64 * 64
+"""Pixels of a mini-batch that is timed whole; of larger images fewer are timed."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds for each image of a method and network."""
+
+    training: float
+    inference: float
+
+
+class Estimator:
+    """Times each method and network once.
+
+    Args:
+        runs: folder of all runs, to see how far those are that were begun.
+        device: where runs compute.
+        threads: of each run.
+    """
+
+    def __init__(self, runs: Path, device: torch.device, threads: int) -> None:
+        self._runs, self._device, self._threads = runs, device, threads
+        self._counts: dict[tuple[str, str, str], int] = {}
+
+    def seconds(self, configs: Sequence[RunConfig]) -> list[float]:
+        """The time that each run still takes, alone on its threads."""
+        kinds = {_kind(config): config for config in configs}
+        before = torch.get_num_threads()
+        torch.set_num_threads(self._threads)
+        try:
+            paces: dict[str, Pace] = {}
+            with progress("timing a few steps", len(kinds), unit="methods") as advance:
+                for kind, config in kinds.items():
+                    paces[kind] = self._pace(config)
+                    advance(1)
+        finally:
+            torch.set_num_threads(before)
+        return [self._seconds(config, paces[_kind(config)]) for config in configs]
+
+    def _pace(self, config: RunConfig) -> Pace:
+        size = get_benchmark(config.benchmark, config.data_root).image_size
+        batch = min(config.batch_size, max(PIXELS // size**2, 4))
+        step = Step(config, self._device, batch)
+        step.train()
+        step.infer()
+        return Pace(
+            statistics.median(step.train() for _ in range(STEPS)) / batch,
+            statistics.median(step.infer() for _ in range(STEPS)) / batch,
+        )
+
+    def _seconds(self, config: RunConfig, pace: Pace) -> float:
+        benchmark = get_benchmark(config.benchmark, config.data_root)
+        left = config.epochs - self._epochs_done(config)
+        train = sum(self._count(config, name, "train") for name in config.source)
+        val = sum(self._count(config, name, "val") for name in config.source)
+        targets = [name for name in benchmark.present() if name not in config.source]
+        test = sum(self._count(config, name, "test") for name in targets)
+        every = config.target_every
+        measured = (left // every if every else 0) + 2  # at the end, and for the best weights
+        images = left * _limited(val, config.test_images) + measured * test
+        training = left * _limited(train, config.train_images)
+        return training * pace.training + images * pace.inference
+
+    def _epochs_done(self, config: RunConfig) -> int:
+        path = config.directory(self._runs) / METRICS
+        if not path.exists():
+            return 0
+        lines = path.read_text().splitlines()
+        return int(json.loads(lines[-1])["epoch"]) if lines else 0
+
+    def _count(self, config: RunConfig, domain: str, split: str) -> int:
+        """Images of a split; read from the labels, once."""
+        key = (config.benchmark, domain, split)
+        if key not in self._counts:
+            benchmark = get_benchmark(config.benchmark, config.data_root)
+            if split == "test":
+                parts = benchmark.domain(domain).counts()
+                self._counts[key] = sum(parts.get("test") or parts.get("all") or ())
+            else:
+                self._counts[key] = len(benchmark.load(domain, split))  # type: ignore[arg-type]
+        found = self._counts[key]
+        return _limited(found, config.test_images) if split == "test" else found
+
+
+def _kind(config: RunConfig) -> str:
+    plain = config.to_mapping()
+    names = ("benchmark", "method", "options", "network", "batch_size", "optimiser")
+    return json.dumps([plain[name] for name in names], sort_keys=True)
+
+
+def _limited(count: int, limit: int | None) -> int:
+    return count if limit is None else min(count, limit)

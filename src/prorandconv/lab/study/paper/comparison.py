@@ -1,0 +1,51 @@
+"""RandConv against Pro-RandConv over benchmarks, networks and settings (Table 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from ...paper import Row, rows_of
+from ..plan import PlannedCell, PlannedTable, Study
+from ..scenario import Ground, Grounds
+from ..settings import Settings
+
+NETWORKS = ("alexnet", "resnet18", "resnet50")
+
+
+def plan(settings: Settings) -> tuple[PlannedTable, ...]:
+    """A table for each benchmark, with a pair of columns for each network."""
+    grounds = Grounds.of(settings, "pacs", "officehome", "vlcs", networks=NETWORKS)
+    by_benchmark = groupby(grounds.usable, key=lambda ground: ground.name)
+    return tuple(_table(name, list(own), grounds.notes) for name, own in by_benchmark)
+
+
+def _table(name: str, grounds: Sequence[Ground], notes: tuple[str, ...]) -> PlannedTable:
+    compared = [row for row in rows_of("Table 1") if row.method in ("randconv", "pro-randconv")]
+    cells: dict[tuple[str, str], PlannedCell] = {}
+    for ground in grounds:
+        for row in ground.with_figures(compared, "Table 4"):
+            for column, readings in (("single", ground.single), ("multi", ground.multi)):
+                paper = row.values.get(ground.comparable(column) or "")
+                where = (row.name, f"{ground.network} {column}")
+                cells[where] = PlannedCell(readings(row), paper)
+    return PlannedTable(
+        name,
+        f"RandConv and Pro-RandConv on {name}: mean accuracy over all sources (single) and over "
+        "all targets with the other domains as sources (multi)",
+        "Table 4",
+        tuple(row.name for row in compared),
+        tuple(dict.fromkeys(column for _, column in cells)),
+        cells,
+        baseline=_name_of("randconv", compared),
+        notes=(*grounds[0].notes, *notes),
+    )
+
+
+def _name_of(method: str, rows: Sequence[Row]) -> str:
+    return next(row.name for row in rows if row.method == method)
+
+
+STUDY = Study(
+    "RandConv and Pro-RandConv: 3 benchmarks × 3 networks × single, multi", "Table 4", plan
+)

@@ -1,0 +1,64 @@
+"""A large kernel once against a small kernel again and again (Fig. 1(c) and 5)."""
+
+from __future__ import annotations
+
+from ...paper import Row
+from ..plan import PlannedCell, PlannedTable, Reading, Study
+from ..scenario import Ground, Grounds
+from ..settings import Settings
+from ..table import Axis
+
+FIELDS = (3, 5, 7, 9, 11, 15, 21)
+"""Side of the receptive field: k of one convolution, 2 L + 1 of L convolutions of 3 × 3."""
+
+CLAIM = (
+    "the paper's claim: RandConv loses with growing k, the progressive methods lose little with "
+    "growing L; its figure has no numbers, so that there is nothing beside ours"
+)
+
+
+def methods(field: int) -> tuple[Row, ...]:
+    """The three methods with this receptive field."""
+    repeats = (field - 1) // 2
+    return (
+        Row("RandConv, kernel size k", "randconv", {"kernel_sizes": [field]}),
+        Row("Progressive (Same), L times", "progressive", {"repeats": repeats}),
+        Row("Pro-RandConv, L times", "pro-randconv", {"repeats": repeats}),
+    )
+
+
+def plan(settings: Settings) -> tuple[PlannedTable, ...]:
+    """A table for each source."""
+    grounds = Grounds.of(settings, "digits", "pacs")
+    return tuple(
+        _table(ground, source, grounds.notes)
+        for ground in grounds.usable
+        for source in ground.sources
+    )
+
+
+def _table(ground: Ground, source: str, notes: tuple[str, ...]) -> PlannedTable:
+    return PlannedTable(
+        f"receptive-field-{ground.name}-{source}",
+        f"Receptive field, k of RandConv or 2 L + 1 of L repetitions: mean accuracy on unseen "
+        f"domains, trained on {source} of {ground.name}",
+        "Figure 5" if ground.name == "pacs" else "Figure 1(c)",
+        tuple(row.name for row in methods(FIELDS[0])),
+        tuple(map(str, FIELDS)),
+        {
+            (row.name, str(field)): PlannedCell(
+                (Reading(ground.config(row, source), ground.targets(source)),)
+            )
+            for field in FIELDS
+            for row in methods(field)
+        },
+        axis=Axis("receptive field k = 2 L + 1, pixels", tuple(map(float, FIELDS))),
+        notes=(CLAIM, *ground.notes, *notes),
+    )
+
+
+STUDY = Study(
+    "kernel size of RandConv against repetitions of the progressive methods",
+    "Figures 1(c) and 5",
+    plan,
+)

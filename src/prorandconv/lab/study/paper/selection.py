@@ -1,0 +1,36 @@
+"""Which images of a mini-batch the network learns from (Table 7)."""
+
+from __future__ import annotations
+
+from ...paper import rows_of
+from ..plan import Column, PlannedTable, Study
+from ..scenario import Grounds
+from ..settings import Settings
+
+BASELINE = "only X_0 (baseline)"
+
+
+def plan(settings: Settings) -> tuple[PlannedTable, ...]:
+    """RandConv and eight strategies: in- and out-of-domain accuracy on each benchmark."""
+    grounds = Grounds.of(settings, "digits", "pacs")
+    columns = [
+        column
+        for ground in grounds.usable
+        for column in (
+            Column(f"{ground.name} in", ground.in_domain, ground.published(f"{ground.name}_in")),
+            Column(f"{ground.name} out", ground.single, ground.published(f"{ground.name}_out")),
+        )
+    ]
+    table = PlannedTable.of(
+        "selection",
+        "Images to learn from: accuracy in the source's own domain and on unseen domains",
+        "Table 7",
+        rows_of("Table 7"),
+        columns,
+        baseline=BASELINE,
+        notes=[*(note for ground in grounds.usable for note in ground.notes), *grounds.notes],
+    )
+    return (table,)
+
+
+STUDY = Study("eight ways of choosing images, in- and out-of-domain", "Table 7", plan)

@@ -1,0 +1,231 @@
+"""Where methods are compared: a benchmark, what is present of it, and a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from ..data import Benchmark, get_benchmark
+from ..errors import DataError
+from ..files import data_root
+from ..paper import Row, rows_of
+from ..run.config import RunConfig
+from .plan import Column, Reading
+from .settings import Settings
+
+SOLE_SOURCE = {"digits": "mnist"}
+"""Benchmarks of which the paper trains on one domain only."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A benchmark as far as it is present, and a network to train on it."""
+
+    settings: Settings
+    benchmark: Benchmark
+    network: str
+
+    @property
+    def name(self) -> str:
+        """The benchmark's name."""
+        return self.benchmark.name
+
+    @property
+    def of_paper(self) -> bool:
+        """Whether the study's own benchmark is used, so that the paper's figures apply."""
+        return self.settings.benchmark in (None, self.name) and self.name != "digits-mini"
+
+    @cached_property
+    def present(self) -> tuple[str, ...]:
+        """The paper's domains that are there."""
+        domains = self.benchmark.domains
+        there = domains if self.settings.everything else self.benchmark.present()
+        return tuple(name for name in domains if name in there)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The paper's domains that are not there."""
+        return tuple(name for name in self.benchmark.domains if name not in self.present)
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """Domains to train on, one at a time."""
+        sole = SOLE_SOURCE.get(self.name)
+        return tuple(
+            name
+            for name in self.present
+            if sole in (None, name) and (self.settings.everything or self._trains(name))
+        )
+
+    def _trains(self, name: str) -> bool:
+        return any(part != "test" for part in self.benchmark.domain(name).parts())
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is something to train on and something else to measure."""
+        return bool(self.sources) and len(self.present) > 1
+
+    def targets(self, *sources: str) -> tuple[str, ...]:
+        """The domains that are measured."""
+        return tuple(name for name in self.present if name not in sources)
+
+    def others(self, target: str) -> tuple[str, ...]:
+        """The sources of a run that leaves one domain out."""
+        return tuple(name for name in self.sources if name != target)
+
+    def config(self, row: Row, *sources: str) -> RunConfig:
+        """The run of a row of a table; its seed is to be set."""
+        changes = self.settings.changes() | {"network": self.network}
+        weights = self.settings.weights_of(self.network)
+        if weights is not None:
+            changes["weights"] = weights
+        return RunConfig.paper(
+            self.name,
+            sources,
+            row.method,
+            options=row.options,
+            data_root=self.settings.data_root,
+            **changes,
+        )
+
+    def with_figures(self, rows: Iterable[Row], table: str) -> tuple[Row, ...]:
+        """Rows with what a table of the paper reports for this benchmark and network, if it does.
+
+        Args:
+            rows: methods and options.
+            table: where to look for them.
+        """
+        theirs = rows_of(table, benchmark=self.name, network=self.network) if self.of_paper else ()
+        return tuple(
+            replace(row, values=next((t.values for t in theirs if same_run(t, row)), {}))
+            for row in rows
+        )
+
+    def single(self, row: Row) -> tuple[Reading, ...]:
+        """Out-of-domain accuracy: each source alone, the mean of its targets."""
+        return tuple(Reading(self.config(row, s), self.targets(s)) for s in self.sources)
+
+    def in_domain(self, row: Row) -> tuple[Reading, ...]:
+        """In-domain accuracy: each source alone, its own validation split."""
+        return tuple(Reading(self.config(row, source)) for source in self.sources)
+
+    def multi(self, row: Row) -> tuple[Reading, ...]:
+        """Leave-one-domain-out accuracy, each domain being the target once."""
+        return tuple(
+            Reading(self.config(row, *self.others(target)), (target,))
+            for target in self.present
+            if self.others(target)
+        )
+
+    def by_target(self, targets: Iterable[str] | None = None) -> tuple[Column, ...]:
+        """Trained on the first source: a column for each of these targets, or for all."""
+        source = self.sources[0]
+        chosen = self.targets(source) if targets is None else targets
+
+        def column(target: str) -> Column:
+            return Column(
+                target, lambda row: (Reading(self.config(row, source), (target,)),), target
+            )
+
+        return tuple(column(target) for target in chosen)
+
+    def by_source(self) -> tuple[Column, ...]:
+        """A column for each source: the average over its targets."""
+
+        def column(source: str) -> Column:
+            return Column(
+                source,
+                lambda row: (Reading(self.config(row, source), self.targets(source)),),
+                self.comparable(source),
+            )
+
+        return tuple(column(source) for source in self.sources)
+
+    def by_left_out(self) -> tuple[Column, ...]:
+        """A column for each target, trained on all other domains."""
+
+        def column(target: str) -> Column:
+            return Column(
+                target,
+                lambda row: (Reading(self.config(row, *self.others(target)), (target,)),),
+                self.comparable(target),
+            )
+
+        return tuple(column(target) for target in self.present if self.others(target))
+
+    def comparable(self, column: str) -> str | None:
+        """The paper's column, unless a domain is absent: then its figure is of other domains."""
+        return None if self.absent else column
+
+    def published(self, column: str) -> str | None:
+        """The paper's column in a table of several benchmarks, each with its own network."""
+        own = self.of_paper and self.network == self.benchmark.network
+        return self.comparable(column) if own else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about the data and the length."""
+        lines = []
+        if self.absent:
+            lines.append(
+                f"absent from {self.name} and left out: {', '.join(self.absent)}; "
+                "averages are over the other domains"
+            )
+        own = self.benchmark.recipe
+        if self.settings.epochs is not None and self.of_paper:
+            lengths = sorted({own.epochs, own.epochs_multi_source})
+            paper = " or ".join(map(str, lengths))
+            if [self.settings.epochs] != lengths:
+                lines.append(
+                    f"{self.settings.epochs} epochs a run on {self.name}, where the paper has "
+                    f"{paper}"
+                )
+        for name in ("train_images", "test_images"):
+            if (limit := getattr(self.settings, name)) is not None:
+                lines.append(f"a trial: {name} limited to {limit}")
+        return tuple(lines)
+
+
+def same_run(one: Row, other: Row) -> bool:
+    """Whether two rows of the paper are the same method with the same options."""
+    return (one.method, one.options) == (other.method, other.options)
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """The grounds of a study that can be used, and notes on those that cannot."""
+
+    usable: tuple[Ground, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, settings: Settings, *benchmarks: str, networks: Iterable[str | None] = (None,)
+    ) -> Grounds:
+        """The paper's benchmarks and networks, or those that the settings name instead.
+
+        Args:
+            settings: the user's.
+            benchmarks: the paper's, which one of the user's takes the place of.
+            networks: the paper's; None is the benchmark's own.
+        """
+        names = (settings.benchmark,) if settings.benchmark is not None else benchmarks
+        grounds = []
+        for name in names:
+            benchmark = get_benchmark(name, settings.data_root)
+            paper = (None,) if settings.benchmark is not None else networks
+            for network in settings.networks or paper:
+                own = network or benchmark.network
+                grounds.append(Ground(settings, benchmark, own))
+        usable = tuple(ground for ground in grounds if ground.usable)
+        unusable = list(dict.fromkeys(g.name for g in grounds if not g.usable))
+        if not usable:
+            found = [f"{', '.join(g.present) or 'no domain'} of {g.name}" for g in grounds]
+            raise DataError(
+                f"nothing to train on and measure in {data_root(settings.data_root)}: found "
+                f"{'; '.join(dict.fromkeys(found))}; `prorandconv data fetch {unusable[0]}` says "
+                "how to get it, and --benchmark digits-mini needs no data"
+            )
+        notes = tuple(f"{name} is absent and left out" for name in unusable)
+        return cls(usable, notes)

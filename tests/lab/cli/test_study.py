@@ -1,0 +1,153 @@
+"""The command on studies: what it runs, skips, prints, writes and refuses."""
+
+import json
+
+import pytest
+
+from prorandconv.lab.paper import rows_of
+from prorandconv.lab.run.directory import RESULT
+from prorandconv.lab.study.paper import STUDIES, efficiency
+from prorandconv.lab.study.table import Table
+
+SMALL = ["--benchmark", "digits-mini", "--networks", "own_lab:tiny", "--seeds", "2"]
+SMALL += ["--epochs", "1", "--train-images", "128", "--test-images", "40", "--quiet"]
+
+
+def stored(runs, name):
+    (path,) = (runs / "studies" / name).glob("*/study.json")
+    return path, json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module")
+def shared_runs(tmp_path_factory):
+    """One folder of runs for all studies, which share many of them."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in STUDIES if name != "efficiency"])
+def test_every_study_runs_to_its_end_on_digits_mini(run, mini, shared_runs, name):
+    code, out, _ = run("study", name, *SMALL, "--runs", shared_runs)
+    path, content = stored(shared_runs, name)
+    assert code == 0
+    assert str(path) in out.replace("\n", "")
+    tables = [Table.from_mapping(table) for table in content["tables"]]
+    failed = {(path.parent / entry["run"]).resolve() for entry in content["failed"]}
+    assert all(table.complete for table in tables) or (name == "bounds" and failed)
+    for folder in content["runs"]:
+        assert (path.parent / folder / RESULT).is_file()
+    for table in tables:
+        assert all(row in out for row in table.rows)
+
+
+@pytest.mark.slow
+def test_efficiency_is_measured_once_and_then_read(run, mini, tmp_path, monkeypatch):
+    monkeypatch.setattr(efficiency, "ROUNDS", 2)
+    monkeypatch.setattr(efficiency, "STEPS", 1)
+    rows = [
+        row
+        for row in rows_of("Table 5")
+        if row.name in ("ERM", "RandConv w/ KLD (default)", "+ RC Block")
+    ]
+    monkeypatch.setattr(efficiency, "rows_of", lambda table: rows)  # a process for each takes time
+    code, out, _ = run("study", "efficiency", "--runs", tmp_path)
+    assert code == 0
+    _, content = stored(tmp_path, "efficiency")
+    absolute, ratios = (Table.from_mapping(table) for table in content["tables"])
+    assert absolute.paper("Pro-RandConv", "training step, ms") == 12.0
+    assert absolute.values("ERM", "MACs, M")[0] == pytest.approx(28.77, abs=0.005)
+    assert absolute.values("ERM", "training memory, GB")[0] > 0.1
+    assert ratios.paper("RandConv w/ KLD (default)", "training step") == pytest.approx(13 / 3.3)
+    assert ratios.values("ERM", "training step") == (1.0, 1.0)
+    assert ratios.values("RandConv w/ KLD (default)", "training step")[0] > 1.5
+
+    monkeypatch.setattr(efficiency, "_measured", None)
+    assert run("study", "efficiency", "--runs", tmp_path)[:2] == (0, out)
+
+
+def test_what_is_done_is_not_run_again(run, mini, tmp_path, monkeypatch):
+    words = ("study", "bounds", *SMALL, "--seeds", 1, "--runs", tmp_path)
+    assert run(*words)[0] == 0
+    path, before = stored(tmp_path, "bounds")
+    lost = (path.parent / before["runs"][0]).resolve()
+    (lost / RESULT).unlink()
+    listed = run(*words, "--dry-run")[1]
+    assert "begun" in listed
+    assert "1 of 6 runs to do" in listed.replace("\n", " ")
+
+    from prorandconv.lab.launch import outcome
+
+    trained = []
+    real = outcome.train
+    monkeypatch.setattr(
+        outcome, "train", lambda config, how: (trained.append(config), real(config, how))[1]
+    )
+    assert run(*words)[0] == 0
+    assert [config.directory(tmp_path).resolve() for config in trained] == [lost]
+    assert stored(tmp_path, "bounds")[1]["tables"] == before["tables"]
+
+
+def test_a_diverged_run_is_shown_and_a_failed_one_changes_the_exit_code(
+    run, mini, tmp_path, monkeypatch
+):
+    from prorandconv.lab.launch import outcome
+    from prorandconv.lab.run.training import DivergedError
+
+    real = outcome.train
+    errors = [DivergedError("the loss is nan"), RuntimeError("a bad moment")]
+
+    def train(config, execution):
+        if config.options.bound is None and config.options.weights == "same":
+            raise errors[0]
+        return real(config, execution)
+
+    monkeypatch.setattr(outcome, "train", train)
+    words = ("study", "bounds", *SMALL, "--seeds", 1, "--runs", tmp_path)
+    code, out, _ = run(*words)
+    assert code == 0
+    assert "the loss is nan" in out
+    _, content = stored(tmp_path, "bounds")
+    assert [entry["problem"] for entry in content["failed"]] == ["the loss is nan"]
+    table = Table.from_mapping(content["tables"][0])
+    assert table.values("Progressive (Same), no bound", "average") == (None,)
+    assert table.values("Progressive (Same), clamp", "average")[0] is not None
+    notes = [note for note in table.notes if note.startswith("failed: ")]
+    assert notes == ["failed: Progressive (Same), no bound, seed 0: the loss is nan"]
+
+    del errors[0]
+    assert run(*words)[0] == 1
+
+
+def test_a_dry_run_lists_the_runs_with_times_and_runs_nothing(run, mini, tmp_path):
+    code, out, _ = run("study", "digits", *SMALL, "--runs", tmp_path, "--dry-run")
+    assert code == 0
+    assert out.count("to do") == 11
+    assert "progressive weights=different own_lab:tiny mnist, seed 1" in out
+    assert "10 of 10 runs to do" in out.replace("\n", " ")
+    assert not list(tmp_path.rglob(RESULT))
+
+
+def test_studies_are_listed_with_their_number_of_runs(run):
+    for words in (("study",), ("study", "--list")):
+        code, out, _ = run(*words)
+        assert code == 0
+        lines = {line.split("│")[1].strip(): line for line in out.splitlines() if "│" in line}
+        assert set(STUDIES) <= set(lines)
+        assert lines["components"].split("│")[4].strip() == "144"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["digts"], "did you mean 'digits'?"),
+        (["digits", "--seeds", "0"], "--seeds: got 0"),
+        (["digits", "--launcher", "slurm"], "--launcher: got 'slurm'"),
+        (["digits", "--benchmark", "digits-mino"], "did you mean 'digits-mini'?"),
+        (["digits", "--data-root", "nowhere"], "--benchmark digits-mini needs no data"),
+        (["pacs-single", "--weights", "nowhere"], "--weights: got 'nowhere'"),
+    ],
+)
+def test_wrong_words_are_refused(run, words, message):
+    code, _, err = run("study", *words)
+    assert code == 2
+    assert message in err

@@ -1,0 +1,153 @@
+import json
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from prorandconv import ProRandConvError
+from prorandconv.lab.data.benchmarks.digits import FORMAT
+from prorandconv.lab.methods import METHODS, method_class
+from prorandconv.lab.methods.randconv import divergence
+from prorandconv.lab.run.config import Execution
+from prorandconv.lab.run.training import train
+
+VARIANTS = [
+    *((name, {}) for name in METHODS),
+    ("randconv", {"consistency": False}),
+    ("randconv", {"mix": True}),
+    ("progressive", {"weights": "different"}),
+    ("pro-randconv", {"smoothing": None, "offsets": None}),
+    ("pro-randconv", {"selection": "uniform"}),
+]
+
+
+class Seen(torch.nn.Module):
+    """A network that keeps what it is given and cannot tell classes apart."""
+
+    def forward(self, images):
+        self.images = images
+        return torch.zeros(len(images), 10, requires_grad=True) + images.mean((1, 2, 3))[:, None]
+
+
+def batch():
+    generator = torch.Generator().manual_seed(0)
+    return torch.rand(6, 3, 32, 32, generator=generator) * 2 - 1, torch.arange(6)
+
+
+def seen_by(method, seed=0, **options):
+    network = Seen()
+    images, labels = batch()
+    generator = torch.Generator().manual_seed(seed)
+    loss = method_class(method)(**options).loss(FORMAT)(network, images, labels, generator)
+    return images, network.images, loss
+
+
+@pytest.mark.parametrize(("method", "options"), VARIANTS)
+def test_the_loss_falls_in_two_epochs_on_digits_mini(method, options, small_run, tmp_path):
+    config = small_run(
+        method, options=options, epochs=2, learning_rate=0.01, train_images=1200, test_images=20
+    )
+    train(config, Execution(runs=tmp_path, quiet=True))
+    lines = (config.directory(tmp_path) / "metrics.jsonl").read_text().splitlines()
+    first, second = (json.loads(line)["train_loss"] for line in lines)
+    assert second < first
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_state_of_the_generator_decides_the_loss(method):
+    torch.manual_seed(1)
+    _, once, loss = seen_by(method)
+    torch.manual_seed(1)
+    _, again, same = seen_by(method)
+    assert torch.equal(once, again)
+    assert torch.equal(loss, same)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_method_draws_from_the_networks_generator(method):
+    before = torch.get_rng_state()
+    network, generator = Seen(), torch.Generator().manual_seed(0)
+    loss = method_class(method)().loss(FORMAT)
+    loss(network, torch.zeros(6, 3, 32, 32), torch.arange(6), generator)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_erm_learns_from_the_images_as_they_are():
+    images, seen, _ = seen_by("erm")
+    assert torch.equal(images, seen)
+
+
+def test_pro_randconv_learns_from_original_and_augmented_images_in_one_pass():
+    images, seen, _ = seen_by("pro-randconv")
+    assert seen.shape[0] == 12
+    assert torch.equal(seen[:6], images)
+    assert not torch.equal(seen[6:], images)
+
+
+@pytest.mark.parametrize(("selection", "count"), [("augmented", 6), ("both", 12), (0.5, 6)])
+def test_every_selection_strategy_is_an_option(selection, count):
+    assert seen_by("pro-randconv", selection=selection)[1].shape[0] == count
+
+
+def test_the_components_can_be_switched_off():
+    _, seen, _ = seen_by(
+        "pro-randconv",
+        contrast=False,
+        smoothing=None,
+        offsets=None,
+        repeats=1,
+        selection="augmented",
+    )
+    _, plain, _ = seen_by("progressive", repeats=1, selection="augmented")
+    assert torch.equal(seen, plain)
+
+
+def test_randconv_takes_three_views_of_the_original():
+    assert seen_by("randconv")[1].shape[0] == 18
+    assert seen_by("randconv", consistency=False)[1].shape[0] == 6
+
+
+def test_mixing_never_leaves_images_as_they_are():
+    for seed in range(20):
+        images, seen, _ = seen_by("randconv", seed, consistency=False, mix=True)
+        assert not torch.equal(images, seen)
+
+
+def test_without_mixing_half_of_the_views_are_the_original():
+    same = [torch.equal(*seen_by("randconv", s, consistency=False)[:2]) for s in range(200)]
+    assert 70 < sum(same) < 130
+
+
+def test_equal_predictions_do_not_diverge_and_others_do_by_the_definition():
+    one, other, third = torch.randn(3, 5, 10)
+    assert divergence((one, one, one)).item() == pytest.approx(0, abs=1e-6)
+    p = torch.stack([one, other, third]).softmax(-1)
+    mean = p.mean(0)
+    expected = sum(F.kl_div(mean.log(), q, reduction="batchmean") for q in p) / 3
+    assert divergence((one, other, third)).item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_lambda_is_5_and_with_mixing_10():
+    def at(weight, mix):
+        return seen_by("randconv", 3, consistency_weight=weight, mix=mix)[2]
+
+    for mix, weight in ((False, 5.0), (True, 10.0)):
+        assert torch.equal(at(None, mix), at(weight, mix))
+
+
+def test_grayscale_makes_channels_equal():
+    seen = seen_by("grayscale", p=1.0)[1]
+    assert torch.allclose(seen[:, 0], seen[:, 1])
+
+
+def test_a_users_function_is_a_method_and_its_keywords_are_options(mini):
+    images, labels = batch()
+    network, generator = Seen(), torch.Generator()
+    loss = method_class("own_lab:weighted")(weight=3.0).loss(FORMAT)
+    expected = 3 * F.cross_entropy(network(images), labels)
+    assert torch.allclose(loss(network, images, labels, generator), expected)
+
+
+def test_a_function_that_cannot_be_imported_is_named():
+    with pytest.raises(ProRandConvError, match="nowhere:loss"):
+        method_class("nowhere:loss")

@@ -1,0 +1,76 @@
+import pytest
+
+from prorandconv.lab.report.formats.lines import Digits, best, footnotes, heading, lines
+from prorandconv.lab.study.table import AVERAGE, Cell, Table
+
+
+@pytest.fixture
+def table(make_table):
+    return make_table()
+
+
+def shown(table, row):
+    return {line.kind: dict(line.texts) for line in lines(table, row)}
+
+
+def test_a_row_tells_mean_interval_paper_and_gain(table):
+    told = shown(table, "Pro-RandConv")
+    assert told["mean"] == {
+        "svhn": "62.00 ± 2.00",
+        "usps": "81.00 ± 1.41 (2 of 3)",
+        AVERAGE: "71.50 ± 2.12 (2 of 3)",
+    }
+    assert told["interval"]["svhn"] == "[57.03, 66.97]"
+    assert told["paper"]["svhn"] == "69.70 (−7.70)"
+    assert told["gain"] == {"svhn": "+30.00", "usps": "+9.00", AVERAGE: "+19.50"}
+    assert told["gain interval"]["svhn"] == "[30.00, 30.00]"
+    assert told["gain interval"]["usps"] == "[−3.71, 21.71]"
+
+
+def test_the_baseline_has_no_gain_over_itself(table):
+    assert set(shown(table, "ERM")) == {"mean", "interval", "paper"}
+
+
+def test_one_seed_has_neither_spread_nor_interval(table, make_table):
+    cells = {key: Cell(cell.values[:1], cell.paper) for key, cell in table.cells.items()}
+    told = shown(make_table(seeds=(0,), cells=cells), "Pro-RandConv")
+    assert told["mean"]["svhn"] == "60.00"
+    assert told["gain"]["svhn"] == "+30.00"
+    assert "interval" not in told
+
+
+def test_a_figure_that_lacks_is_a_dash(make_table):
+    told = shown(make_table(cells={}), "ERM")
+    assert told == {"mean": {"svhn": "–", "usps": "–", AVERAGE: "–"}}
+
+
+def test_best_is_the_highest_per_cent_of_a_column(table, make_table):
+    assert best(table, "svhn") == ("Pro-RandConv",)
+    assert best(make_table(unit="ms"), "svhn") == ()
+
+
+def test_digits_follow_the_figures_where_the_unit_is_not_per_cent():
+    cells = {
+        ("a", "memory"): Cell((1234.0,)),
+        ("b", "memory"): Cell((987.0,)),
+        ("a", "seconds"): Cell((0.01234,)),
+        ("b", "seconds"): Cell((0.0456,)),
+    }
+    table = Table("t", "T", "", ("a", "b"), ("memory", "seconds"), (0,), cells, unit="")
+    assert shown(table, "a")["mean"] == {"memory": "1234", "seconds": "0.0123"}
+    assert Digits.of(table, "nothing") == Digits(0)
+
+
+def test_signs_are_shown_where_a_difference_is():
+    assert Digits(1).signed(2.0) == "+2.0"
+    assert Digits(1).signed(-2.0) == "−2.0"
+    assert Digits(1).signed(-0.01) == "0.0"
+
+
+def test_heading_and_notes_say_unit_reference_seeds_and_what_lacks(table):
+    assert heading(table) == "Digits, % (Table 1)"
+    assert footnotes(table) == (
+        "mean ± standard deviation over seeds 0, 1, 2",
+        "1 of 12 figures are missing",
+        "absent: syn",
+    )

@@ -1,0 +1,87 @@
+"""Tables in Markdown, CSV and LaTeX."""
+
+import csv
+import io
+import shutil
+import subprocess
+
+import pytest
+
+from prorandconv.lab.report.formats.comma_separated import FIELDS, comma_separated
+from prorandconv.lab.report.formats.latex import latex_table
+from prorandconv.lab.report.formats.markdown import markdown_table
+
+
+class TestMarkdown:
+    def test_every_line_has_every_column(self, make_table):
+        told = markdown_table(make_table()).splitlines()
+        rows = [line for line in told if line.startswith("|")]
+        assert len(rows) == 2 + 3 + 5
+        assert {line.count("|") for line in rows} == {5}
+        assert "| ERM | 32.00 ± 2.00 | 72.00 ± 2.00 | 52.00 ± 2.00 |" in told
+        assert "- absent: syn" in told
+
+    def test_the_best_is_bold(self, make_table):
+        told = markdown_table(make_table())
+        assert "| Pro-RandConv | **62.00 ± 2.00** |" in told
+        assert told.count("**") == 2 * 3
+
+    def test_signs_of_markdown_are_escaped(self, make_table):
+        told = markdown_table(make_table(columns=("a|b_c",), cells={}, averaged=()))
+        assert "| a\\|b\\_c |" in told
+
+
+class TestCommaSeparated:
+    @pytest.fixture
+    def read(self, make_table):
+        return list(csv.DictReader(io.StringIO(comma_separated(make_table()))))
+
+    def test_a_line_for_each_row_column_and_seed(self, read):
+        assert tuple(read[0]) == FIELDS
+        keys = [(line["row"], line["column"], line["seed"]) for line in read]
+        assert len(set(keys)) == len(keys) == 2 * 3 * 3
+        values = [line["value"] for line in read if line["row"] == "Pro-RandConv"]
+        assert values == ["60.0", "62.0", "64.0", "80.0", "", "82.0", "70.0", "", "73.0"]
+
+    def test_the_summary_stands_beside_each_value(self, read):
+        line = next(x for x in read if (x["row"], x["column"]) == ("Pro-RandConv", "usps"))
+        assert line["seeds"] == "2"
+        assert float(line["mean"]) == 81
+        assert float(line["deviation"]) == pytest.approx(2**0.5)
+        assert float(line["low"]) == pytest.approx(81 - 12.7062, abs=1e-3)
+        assert float(line["to_paper"]) == pytest.approx(-12.7)
+        assert (line["baseline"], float(line["gain"])) == ("ERM", 9)
+        assert float(line["gain_high"]) == pytest.approx(9 + 12.7062, abs=1e-3)
+
+
+class TestLatex:
+    def test_it_has_the_rules_of_booktabs_and_as_many_cells_as_columns(self, make_table):
+        told = latex_table(make_table())
+        assert [told.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1] * 3
+        assert r"\begin{tabular}{lrrr}" in told
+        cells = [line.count(" & ") for line in told.splitlines() if line.endswith(r"\\")]
+        assert cells == [3] * (1 + 3 + 5)
+        assert r"Pro-RandConv & \textbf{62.00 $\pm$ 2.00}" in told
+
+    def test_no_sign_of_ours_is_taken_for_a_command(self, make_table):
+        row = "50 % & σ_w ~ U {x} #1 $ ^ \\"
+        told = latex_table(make_table(rows=(row,), cells={}, baseline=None))
+        assert (
+            r"50 \% \& $\sigma$\_w \textasciitilde{} U \{x\} \#1 \$ "
+            r"\textasciicircum{} \textbackslash{} & -- & -- & --" in told
+        )
+
+    @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+    def test_it_compiles(self, make_table, tmp_path):
+        row = "50 % & σ_w ~ U × {x} #1 $ ^ \\ < | α²"
+        tables = [make_table(), make_table(rows=(row,), cells={}, baseline=None)]
+        body = "\n".join(map(latex_table, tables))
+        (tmp_path / "t.tex").write_text(
+            "\\documentclass{article}\\usepackage{booktabs}\n"
+            f"\\begin{{document}}\n{body}\\end{{document}}\n"
+        )
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-2000:]
+        assert "Missing character" not in (tmp_path / "t.log").read_text()
+        assert (tmp_path / "t.pdf").stat().st_size > 0

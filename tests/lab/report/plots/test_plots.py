@@ -1,0 +1,120 @@
+import re
+
+import numpy as np
+import pytest
+
+from prorandconv.lab.report.compare import settings
+from prorandconv.lab.report.plots.confusions import confusion_plot, shares
+from prorandconv.lab.report.plots.curves import SOURCE, curve, learning_curves
+from prorandconv.lab.report.plots.style import DARK_INK, INK, LOOKS, render, themed
+from prorandconv.lab.report.plots.tables import table_plot
+from prorandconv.lab.report.read import Run
+from prorandconv.lab.run.evaluation import Evaluation
+from prorandconv.lab.study.table import Axis, Cell
+
+
+def labels(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+class TestTablePlots:
+    def test_bars_are_means_and_marks_are_the_papers(self, make_table):
+        panels = table_plot(make_table()).axes
+        assert [axes.get_title(loc="left") for axes in panels] == ["svhn", "usps", "average"]
+        assert [bar.get_width() for bar in panels[0].patches] == [32, 62]
+        marks = [line.get_xdata()[0] for line in panels[0].lines if line.get_marker() == "D"]
+        assert marks == [32.5, 69.7]
+        assert labels(panels[0]) == ["32.0", "62.0"]
+        assert [tick.get_text() for tick in panels[0].get_yticklabels()] == ["ERM", "Pro-RandConv"]
+
+    def test_every_bar_is_within_its_panel(self, make_table):
+        for axes in table_plot(make_table()).axes:
+            assert axes.get_xlim()[1] > max(bar.get_width() for bar in axes.patches)
+            bottom, top = axes.get_ylim()
+            assert bottom > 1
+            assert top < 0
+
+    def test_numbers_on_an_axis_make_curves_with_names_at_their_ends(self, make_table):
+        figure = table_plot(make_table(axis=Axis("kernel size", (3.0, 7.0)), averaged=()))
+        (axes,) = figure.axes
+        ours = [line for line in axes.lines if line.get_linestyle() != ":"]
+        assert [list(line.get_xdata()) for line in ours] == [[3, 7]] * 2
+        assert [list(line.get_ydata()) for line in ours] == [[32, 72], [62, 81]]
+        paper = [list(line.get_ydata()) for line in axes.lines if line.get_linestyle() == ":"]
+        assert paper == [[32.5, 78.2], [69.7, 93.7]]
+        assert sorted(labels(axes)) == ["ERM", "Pro-RandConv"]
+        assert axes.get_xlabel() == "kernel size"
+
+    def test_names_at_the_ends_of_close_curves_keep_a_distance(self, make_table):
+        cells = {(str(row), "svhn"): Cell((50.0 + row / 100,)) for row in range(5)}
+        cells["0", "usps"] = Cell((90.0,))
+        rows = tuple(map(str, range(5)))
+        changes = {"rows": rows, "cells": cells, "seeds": (0,), "baseline": None, "averaged": ()}
+        (axes,) = table_plot(make_table(axis=Axis("x", (1.0, 2.0)), **changes)).axes
+        heights = sorted(text.get_position()[1] for text in axes.texts)
+        low, high = axes.get_ylim()
+        assert min(np.diff(heights)) > 0.05 * (high - low)
+
+    def test_nothing_known_is_no_plot(self, make_table):
+        assert table_plot(make_table(cells={})) is None
+
+
+@pytest.fixture
+def setting(write_run, tmp_path):
+    def make(*methods, seeds=(0, 1), **changes):
+        homes = [write_run(tmp_path, m, s, **changes) for m in methods for s in seeds]
+        return settings([Run.read(home) for home in homes])[0]
+
+    return make
+
+
+class TestLearningCurves:
+    def test_a_curve_is_the_mean_over_seeds_at_the_epochs_measured(self, setting):
+        runs = setting("erm").rows["erm"].values()
+        assert {e: found.mean for e, found in curve(runs, "fonts").items()} == {2: 43.0, 4: 45.0}
+        assert list(curve(runs, SOURCE)) == [1, 2, 3, 4]
+        assert curve(runs, SOURCE)[1].deviation == pytest.approx(0.5**0.5)
+
+    def test_a_panel_for_the_source_and_each_target(self, setting):
+        (figure,) = learning_curves(setting("erm", "pro-randconv"))
+        shown = [axes for axes in figure.axes if axes.get_visible()]
+        assert [axes.get_title(loc="left") for axes in shown] == [SOURCE, "optdigits", "fonts"]
+        assert [len(axes.lines) for axes in shown] == [2, 2, 2]
+        names = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert names == ["erm", "pro-randconv"]
+
+    def test_many_methods_go_into_several_figures_each_with_the_baseline(self, setting):
+        others = ["color-jitter", "grayscale", "perspective", "rotate", "autoaugment"]
+        found = learning_curves(setting("erm", "randconv", "progressive", *others, seeds=(0,)))
+        names = [[t.get_text() for t in figure.legends[0].get_texts()] for figure in found]
+        assert [len(own) for own in names] == [7, 2]
+        assert [own[0] for own in names] == ["erm", "erm"]
+
+
+class TestConfusions:
+    def test_shares_are_per_cent_of_a_class(self):
+        found = shares(Evaluation(((3, 1), (0, 0))))
+        assert found.tolist() == [[75.0, 25.0], [0.0, 0.0]]
+
+    def test_a_heat_map_for_each_target_with_numbers(self, setting):
+        figure = confusion_plot(setting("erm"), "erm")
+        titles = [axes.get_title(loc="left") for axes in figure.axes]
+        assert titles == ["optdigits: 35.0 %", "fonts: 45.0 %"]
+        assert sorted(set(labels(figure.axes[0]))) == ["35", "65"]
+        assert figure.axes[0].images[0].get_array()[0, 1] == 65
+
+    def test_no_run_done_is_no_heat_map(self, setting):
+        assert confusion_plot(setting("erm", done=2), "erm") is None
+
+
+def test_looks_differ_in_colour_and_marker():
+    assert len({look.colour for look in LOOKS}) == len({look.marker for look in LOOKS}) == 7
+
+
+def test_a_drawing_in_a_page_follows_light_and_dark(make_table):
+    drawing = render(table_plot(make_table()), "svg")
+    assert drawing == render(table_plot(make_table()), "svg")
+    shown = themed(drawing).decode()
+    assert shown.count(INK) == 1
+    assert re.search(rf"prefers-color-scheme:dark\){{svg{{--ink:{DARK_INK}", shown)
+    assert "fill: var(--ink)" in shown

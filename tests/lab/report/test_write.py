@@ -1,0 +1,172 @@
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from PIL import Image
+
+from prorandconv.lab.report import write as writing
+from prorandconv.lab.report.plots.pictures import LARGEST, Folder, Picture
+from prorandconv.lab.report.write import write_report
+from prorandconv.lab.run.config import Execution
+from prorandconv.lab.run.training import train
+
+
+class Reader(HTMLParser):
+    """What a page shows, and every address in it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.addresses, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.addresses += [v for k, v in attributes if k in ("src", "href", "srcset", "data")]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_every_form_is_written_whole(mini, results):
+    output = results / "report"
+    (section,) = write_report(results, output)
+    names = {path.name for path in output.iterdir()}
+    assert names == {
+        "index.html",
+        "report.md",
+        *(f"digits{part}.{end}" for part in ("", "-cost") for end in ("csv", "tex", "png", "svg")),
+        *(f"digits-curves.{end}" for end in ("png", "svg")),
+        *(
+            f"digits-confusion-{row}.{end}"
+            for row in ("baseline-erm", "pro-randconv")
+            for end in ("png", "svg")
+        ),
+        "digits-samples-mnist-pro-randconv.png",
+    }
+    assert all(path.stat().st_size < LARGEST for path in output.glob("*.png"))
+    for path in output.glob("*.png"):
+        Image.open(path).verify()
+    links = re.findall(r"!\[.*?\]\((.*?)\)", (output / "report.md").read_text())
+    assert set(links) == {name for name in names if name.endswith(".png")}
+    assert section.told == ()
+
+
+def test_the_page_needs_nothing_but_itself_and_shows_everything(mini, results):
+    write_report(results, results / "report")
+    text = (results / "report" / "index.html").read_text()
+    page = Reader(text)
+    assert page.tags.count("table") == 2
+    assert page.tags.count("img") == 2 + 1 + 2 + 1
+    assert all(address.startswith(("data:", "#")) for address in page.addresses)
+    assert "script" not in page.tags
+    assert not re.search(r"@import|url\(", text)
+    for shown in (
+        "Five methods & more",
+        "62.00 ± 2.00",
+        "69.70 (−7.70)",
+        "not done, epoch 3 of 4",
+        "loss is not finite",
+        "prorandconv study digits --data-root 'my data'",
+        "torch 2.9.9",
+        "an old one",
+        "0, 1, 2",
+        "3 done of 4",
+        "4 min",
+        "<b>ours</b>",
+    ):
+        assert shown in page.text
+    assert "where it was written" not in page.text  # the runs were made elsewhere
+    assert "<strong>62.00 ± 2.00</strong>" in text
+
+
+def test_runs_without_a_study_become_tables_by_setting(mini, write_run, tmp_path):
+    for seed in (0, 1):
+        write_run(tmp_path, "erm", seed)
+        write_run(tmp_path, "pro-randconv", seed, epochs=6)
+    (section,) = write_report(tmp_path, tmp_path / "out")
+    titles = [table.title for table, _ in section.tables]
+    assert titles == [f"digits-mini from mnist, lenet, {n} epochs" for n in (4, 6)]
+    text = (tmp_path / "out" / "index.html").read_text()
+    assert "prorandconv train --method pro-randconv" in text
+    assert "an old one" in text
+
+
+def test_images_can_be_left_out(mini, results):
+    (section,) = write_report(results, results / "report", samples=False)
+    assert section.samples == ()
+    assert section.curves
+    assert not list((results / "report").glob("*samples*"))
+    assert "Augmented images" not in (results / "report" / "index.html").read_text()
+
+
+def test_absent_images_are_told_and_the_rest_is_written(write_run, tmp_path):
+    write_run(tmp_path, "pro-randconv", benchmark="digits", data_root=tmp_path / "no")
+    (section,) = write_report(tmp_path, tmp_path / "out")
+    assert section.samples == ()
+    assert "'mnist' is absent" in section.told[0]
+    assert section.told[0] in (tmp_path / "out" / "report.md").read_text()
+
+
+def test_a_loss_that_cannot_be_probed_is_told(mini, write_run, tmp_path):
+    write_run(tmp_path, "own_lab:demanding")
+    (section,) = write_report(tmp_path, tmp_path / "out")
+    assert section.told[0].startswith("No samples of own_lab:demanding: AttributeError")
+
+
+def test_a_report_that_fails_leaves_the_one_before(mini, results, monkeypatch):
+    output = results / "report"
+    output.mkdir()
+    (output / "index.html").write_text("before")
+    monkeypatch.setattr(writing, "page", lambda sections: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_report(results, output)
+    assert (output / "index.html").read_text() == "before"
+    assert not list(output.glob(".writing-*"))
+
+
+def test_names_of_files_are_given_out_once(tmp_path):
+    folder = Folder(tmp_path)
+    assert folder.free("Digits", "ERM (σ)") == tmp_path / "digits-erm-σ"
+    assert folder.free("digits", "erm σ") == tmp_path / "digits-erm-σ-2"
+
+
+def test_a_sheet_that_would_be_large_gets_fewer_colours(tmp_path):
+    noise = Image.effect_noise((500, 500), 90).convert("RGB")
+    noise = Image.merge("RGB", (*noise.split()[:2], noise.rotate(90).split()[0]))
+    Picture.sheet(noise, tmp_path / "noise", "noise")
+    assert Image.open(tmp_path / "noise.png").mode == "P"
+
+
+class TestCommand:
+    def test_it_reports_a_run_as_training_leaves_it(self, run, small_run, tmp_path):
+        for method in ("erm", "pro-randconv"):
+            train(small_run(method), Execution(runs=tmp_path, quiet=True))
+        code, printed, _ = run("report", tmp_path)
+        assert code == 0
+        assert "gain over erm" in printed
+        assert str(tmp_path / "report" / "index.html") in printed.replace("\n", "")
+        result = json.loads(next(tmp_path.rglob("erm/**/result.json")).read_text())
+        accuracy = result["best_validation"]["targets"]["fonts"]["accuracy"]
+        assert f"{accuracy:.2f}" in printed
+        assert f"{accuracy:.2f}" in (tmp_path / "report" / "index.html").read_text()
+
+    def test_what_lacks_is_printed(self, mini, run, results, tmp_path):
+        code, printed, _ = run("report", results, "--output", tmp_path / "elsewhere")
+        assert code == 0
+        assert "not done, epoch 3 of 4" in printed
+        assert (tmp_path / "elsewhere" / "index.html").exists()
+        assert not (results / "report").exists()
+
+    def test_a_damaged_file_ends_it_with_the_files_name(self, run, results):
+        path = sorted(results.rglob("result.json"))[0]
+        path.write_text("{")
+        code, _, errors = run("report", results)
+        assert code == 2
+        assert str(path) in errors
+        assert not (results / "report").exists()
+
+    def test_there_is_nothing_to_report(self, run, tmp_path):
+        code, _, errors = run("report", tmp_path)
+        assert code == 2
+        assert "study.json or run directories" in errors

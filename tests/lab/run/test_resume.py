@@ -1,0 +1,97 @@
+"""Runs that are killed, and go on as if they had not been."""
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from prorandconv.lab.run.config import Execution
+from prorandconv.lab.run.directory import BEST, METRICS, RESULT, RunDirectory, checksum
+from prorandconv.lab.run.training import train
+
+KILLS = 20
+MINUTES = 0.0005
+
+
+def outcome(folder):
+    state, _ = RunDirectory(folder).load_state()
+    files = {name: (folder / name).read_bytes() for name in (RESULT, METRICS, BEST)}
+    return files | {"last weights": checksum(state["network"])}
+
+
+@pytest.fixture
+def start(mini, monkeypatch):
+    """Starts a child that trains; the server it is forked from has imported everything."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["prorandconv.lab.run.training"])
+    import own_lab
+
+    children = []
+
+    def make(config, runs):
+        arguments = (config.to_mapping(), str(runs), MINUTES)
+        child = server.Process(target=own_lab.child, args=arguments)
+        child.start()
+        children.append(child)
+        return child
+
+    yield make
+    for child in children:
+        if child.is_alive():
+            child.kill()
+            child.join()
+
+
+def test_twenty_kills_at_random_moments_change_no_bit(small_run, start, tmp_path):
+    chance = random.Random(0)
+    kills = within_epochs = rounds = 0
+    while kills < KILLS:
+        config = small_run("pro-randconv", seed=rounds, epochs=4, target_every=2)
+        undisturbed = tmp_path / f"undisturbed{rounds}"
+        train(config, Execution(runs=undisturbed, quiet=True))
+        began = time.monotonic()
+        timed = start(config, tmp_path / f"timed{rounds}")
+        timed.join()
+        usual = time.monotonic() - began
+        disturbed = tmp_path / f"disturbed{rounds}"
+        folder = config.directory(disturbed)
+        while True:
+            child = start(config, disturbed)
+            child.join(timeout=chance.uniform(0.2, 0.8) * usual)
+            child.kill()
+            child.join()
+            if child.exitcode == 0:
+                break
+            assert child.exitcode == -signal.SIGKILL
+            kills += 1
+            state, told = RunDirectory(folder).load_state()
+            assert told == []
+            within_epochs += state is not None and state["position"]["step"] > 0
+        assert outcome(folder) == outcome(config.directory(undisturbed))
+        rounds += 1
+    assert kills >= KILLS
+    assert within_epochs > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_the_run_goes_on(small_run, start, tmp_path, number):
+    config = small_run("erm", epochs=40, target_every=0)
+    folder = config.directory(tmp_path / "stopped")
+    child = start(config, tmp_path / "stopped")
+    while not (folder / "state.pt").exists():
+        assert child.is_alive()
+        time.sleep(0.02)
+    os.kill(child.pid, number)
+    child.join(timeout=60)
+    assert child.exitcode == 130
+    state, told = RunDirectory(folder).load_state()
+    assert told == []
+    assert not (folder / RESULT).exists()
+    assert 0 < state["position"]["epoch"] * 10 + state["position"]["step"] < 400
+    train(config, Execution(runs=tmp_path / "stopped", quiet=True))
+    train(config, Execution(runs=tmp_path / "through", quiet=True))
+    assert outcome(folder) == outcome(config.directory(tmp_path / "through"))

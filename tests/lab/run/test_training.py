@@ -1,0 +1,216 @@
+import json
+import math
+
+import pytest
+import torch
+from PIL import Image
+
+from prorandconv.lab.run.config import Execution, RunConfig
+from prorandconv.lab.run.directory import (
+    BEST,
+    METRICS,
+    PREVIOUS,
+    RESULT,
+    STATE,
+    RunDirectory,
+    RunError,
+)
+from prorandconv.lab.run.replay import replay
+from prorandconv.lab.run.trained import Trained
+from prorandconv.lab.run.training import learning_rate, train
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
+
+
+def outcome(folder):
+    """What must be equal bit for bit; wall-clock times are in timing.jsonl, which is not here."""
+    return {name: (folder / name).read_bytes() for name in (RESULT, METRICS, BEST)}
+
+
+@pytest.fixture
+def done(small_run, tmp_path):
+    config = small_run()
+    result = train(config, Execution(runs=tmp_path, quiet=True))
+    return config, config.directory(tmp_path), result
+
+
+def test_a_directory_holds_what_the_design_says(done):
+    _, folder, result = done
+    names = {path.name for path in folder.iterdir()} - {".lock"}
+    assert names == {
+        "config.json",
+        "environment.json",
+        "metrics.jsonl",
+        "timing.jsonl",
+        "state.pt",
+        "state.previous.pt",
+        "best.safetensors",
+        "result.json",
+    }
+    assert json.loads((folder / RESULT).read_text()) == result
+
+
+def test_metrics_have_a_line_an_epoch_and_targets_when_it_is_their_turn(done):
+    config, folder, _ = done
+    found = lines(folder)
+    assert [line["epoch"] for line in found] == [1, 2, 3]
+    assert ["targets" in line for line in found] == [False, True, True]
+    assert all(line["images"] == 320 for line in found)
+    assert found[0]["learning_rate"] == config.learning_rate
+
+
+def test_the_result_has_three_choices_of_weights(done):
+    _, folder, result = done
+    found = lines(folder)
+    accuracies = [line["val_accuracy"] for line in found]
+    assert result["best_validation"]["epoch"] == accuracies.index(max(accuracies)) + 1
+    assert result["last"]["epoch"] == 3
+    assert result["oracle"]["oracle"] is True
+    averages = [line["average"] for line in found if "average" in line]
+    assert result["oracle"]["average"] == max(averages)
+    assert result["last"]["average"] == averages[-1]
+
+
+def test_the_result_counts_confusions_by_class(done):
+    _, _, result = done
+    for target in result["best_validation"]["targets"].values():
+        counts = torch.tensor(target["confusion"])
+        assert counts.shape == (10, 10)
+        assert counts.sum() == target["images"] == 100
+        assert target["accuracy"] == pytest.approx(float(100 * counts.trace() / 100))
+        expected = (100 * counts.diag() / counts.sum(1)).tolist()
+        assert target["per_class"] == pytest.approx(expected)
+
+
+def test_targets_are_the_domains_that_are_no_sources(done):
+    _, _, result = done
+    assert result["averaged"] == ["optdigits", "mnist_m_like", "fonts", "numbers"]
+    assert "mnist" not in result["best_validation"]["targets"]
+
+
+def test_the_same_config_returns_the_result_without_training(done, tmp_path):
+    config, folder, result = done
+    before = (folder / STATE).stat().st_mtime_ns
+    assert train(config, Execution(runs=tmp_path)) == result
+    assert (folder / STATE).stat().st_mtime_ns == before
+
+
+def test_the_same_config_gives_the_same_bits_elsewhere(done, tmp_path):
+    config, folder, _ = done
+    other = tmp_path / "other"
+    train(config, Execution(runs=other, quiet=True, checkpoint_minutes=0))
+    assert outcome(config.directory(other)) == outcome(folder)
+
+
+def test_another_seed_gives_other_weights(done, small_run, tmp_path):
+    _, folder, _ = done
+    config = small_run(seed=1)
+    train(config, Execution(runs=tmp_path, quiet=True))
+    assert (config.directory(tmp_path) / BEST).read_bytes() != (folder / BEST).read_bytes()
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_damaged_checkpoint_costs_time_but_no_bit(done, tmp_path, capsys, both):
+    config, folder, _ = done
+    expected = outcome(folder)
+    (folder / RESULT).unlink()
+    for name in (STATE, PREVIOUS) if both else (STATE,):
+        content = bytearray((folder / name).read_bytes())
+        content[len(content) // 2] ^= 1
+        (folder / name).write_bytes(content)
+    train(config, Execution(runs=tmp_path))
+    told = capsys.readouterr().err
+    assert "state.pt is damaged" in told
+    assert ("begins anew" in told) == both
+    assert outcome(folder) == expected
+
+
+def test_a_run_in_use_is_refused(small_run, tmp_path):
+    config = small_run()
+    directory = RunDirectory(config.directory(tmp_path))
+    with directory.locked(), pytest.raises(RunError, match="another process is at work"):
+        train(config, Execution(runs=tmp_path, quiet=True))
+
+
+def test_a_loss_that_is_not_a_number_ends_the_run_and_can_be_replayed(small_run, tmp_path):
+    config = small_run("erm", learning_rate=1e12, schedule="constant")
+    with pytest.raises(RunError, match="last good checkpoint is kept"):
+        train(config, Execution(runs=tmp_path, quiet=True, checkpoint_minutes=0))
+    folder = config.directory(tmp_path)
+    state, told = RunDirectory(folder).load_state()
+    assert told == []
+    assert all(torch.isfinite(value).all() for value in state["network"].values())
+    assert not (folder / RESULT).exists()
+
+
+def test_the_step_that_failed_is_kept(small_run, tmp_path):
+    config = small_run("own_lab:weighted", options={"weight": 1e30, "power": 2})
+    with pytest.raises(RunError, match="the loss is inf in epoch 1, step 1"):
+        train(config, Execution(runs=tmp_path, quiet=True))
+    loss = replay(config.directory(tmp_path))
+    assert math.isinf(loss.item())
+    assert loss.requires_grad
+
+
+def test_training_data_that_changed_is_refused(done, tmp_path):
+    config, folder, _ = done
+    (folder / RESULT).unlink()
+    directory = RunDirectory(folder)
+    state, _ = directory.load_state()
+    directory.save_state({**state, "data": "other"})
+    with pytest.raises(RunError, match="other training images"):
+        train(config, Execution(runs=tmp_path, quiet=True))
+
+
+def test_the_learning_rate_follows_a_cosine():
+    config = RunConfig.paper("digits", epochs=10)
+    assert learning_rate(config, 0) == 0.01
+    assert learning_rate(config, 5) == pytest.approx(0.005)
+    assert 0 < learning_rate(config, 9) < 0.001
+
+
+def test_several_sources_and_one_target_are_the_same_code(mini, write, tmp_path):
+    write.tree(tmp_path / "own", ("one", "two", "three"), ("cat", "dog"), count=12, size=32)
+    config = RunConfig.paper(
+        "folder",
+        ["one", "two"],
+        "erm",
+        data_root=tmp_path / "own",
+        network="own_lab:plain",
+        epochs=1,
+        batch_size=8,
+    )
+    result = train(config, Execution(runs=tmp_path / "runs", quiet=True))
+    assert list(result["last"]["targets"]) == ["three"]
+    assert result["last"]["targets"]["three"]["images"] == 24
+    assert config.directory(tmp_path / "runs").parent.name == "one+two"
+    assert result["images"]["train"] + result["images"]["val"] == 48
+
+
+def test_a_trained_network_is_measured_again_with_the_same_result(done):
+    _, folder, result = done
+    found = Trained.load(folder).evaluate()
+    expected = result["best_validation"]["targets"]
+    assert {name: one.to_mapping() for name, one in found.items()} == expected
+
+
+def test_a_trained_network_predicts_files(done, tmp_path):
+    _, folder, _ = done
+    Image.new("L", (28, 28)).save(tmp_path / "black.png")
+    (found,) = Trained.load(folder, "last").predict([tmp_path / "black.png"])
+    assert found.label in "0123456789"
+    assert 0.1 <= found.probability <= 1
+
+
+def test_tensorboard_gets_the_metrics(small_run, tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    config = small_run(epochs=2)
+    train(config, Execution(runs=tmp_path, quiet=True, tensorboard=True))
+    folder = config.directory(tmp_path)
+    events = EventAccumulator(str(folder / "tensorboard")).Reload()
+    losses = [event.value for event in events.Scalars("train_loss")]
+    assert losses == pytest.approx([line["train_loss"] for line in lines(folder)])
+    assert "targets/fonts" in events.Tags()["scalars"]

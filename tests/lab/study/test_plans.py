@@ -1,0 +1,173 @@
+"""What each study plans: its runs, its tables, and the paper's figures beside them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from prorandconv.lab.errors import DataError
+from prorandconv.lab.run.config import RunConfig
+from prorandconv.lab.study.paper import STUDIES, get_study
+from prorandconv.lab.study.plan import PlannedCell, PlannedTable, Reading, runs_of
+from prorandconv.lab.study.settings import Settings
+
+EVERYTHING = Settings(everything=True, seeds=1)
+
+
+def planned(name, **changes):
+    return get_study(name).plan(replace(EVERYTHING, **changes))
+
+
+def result(targets, val=99.0):
+    found = {name: {"accuracy": value} for name, value in targets.items()}
+    return {"best_validation": {"val_accuracy": val, "targets": found}}
+
+
+def test_a_run_of_digits_is_the_papers_run_and_nothing_else():
+    runs = runs_of(planned("digits", epochs=20, data_root=Path("elsewhere")), (0, 1))
+    expected = [
+        RunConfig.paper("digits", "mnist", method, options=options, epochs=20, seed=seed)
+        for seed in (0, 1)
+        for method, options in (
+            ("erm", {}),
+            ("randconv", {}),
+            ("progressive", {"weights": "different"}),
+            ("progressive", {}),
+            ("pro-randconv", {}),
+        )
+    ]
+    assert list(runs) == [config.hash for config in expected]
+
+
+@pytest.mark.parametrize(
+    ("study", "table", "row", "column", "paper"),
+    [
+        ("digits", "digits", "Pro-RandConv", "usps", 93.67),
+        ("digits", "mnist-m", "Pro-RandConv", "mnist_m_b", 87.72),
+        ("digits", "mnist-m", "RandConv", "mnist_m", 84.53),
+        ("pacs-single", "pacs-single-resnet18", "RandConv", "photo", 62.46),
+        ("pacs-single", "pacs-single-resnet50", "RandConv", "photo", None),
+        ("pacs-multi", "pacs-multi-resnet50", "Pro-RandConv", "sketch", 81.85),
+        ("pacs-multi", "pacs-multi-resnet18", "Progressive (Same)", "sketch", None),
+        ("comparison", "vlcs", "Pro-RandConv", "alexnet single", 60.70),
+        ("comparison", "pacs", "RandConv", "resnet50 multi", 86.63),
+        ("selection", "selection", "X_0 and X_L", "pacs in", 95.51),
+        ("components", "components", "Single, sigma_w ~ U(eps, 2)", "digits", 75.80),
+        ("components", "components", "Multi (S) + smoothing", "pacs multi", 83.79),
+        ("traditional", "traditional-digits", "RandAugment", "syn", 59.60),
+        ("traditional", "traditional-pacs", "RandAugment", "sketch", 56.40),
+        ("bounds", "bounds", "Progressive (Diff), no bound", "svhn", 60.73),
+        ("receptive-field", "receptive-field-digits-mnist", "Pro-RandConv, L times", "21", None),
+    ],
+)
+def test_the_papers_figure_stands_beside_ours(study, table, row, column, paper):
+    (found,) = (one for one in planned(study) if one.name == table)
+    assert found.cells[row, column].paper == paper
+
+
+@pytest.mark.parametrize(
+    ("study", "runs", "tables"),
+    [
+        ("digits", 5, 2),
+        ("pacs-single", 40, 2),
+        ("pacs-multi", 40, 2),
+        ("comparison", 2 * 3 * 3 * 8, 3),
+        ("selection", 9 * 5, 1),
+        ("components", 16 * 9, 1),
+        ("traditional", 8 * 5, 2),
+        ("receptive-field", 21 * 5, 5),
+        ("smoothing", 14 * 5, 2),
+        ("hyperparameters", 27 * 5, 6),
+        ("bounds", 6, 1),
+    ],
+)
+def test_the_number_of_runs(study, runs, tables):
+    plan = planned(study)
+    assert (len(runs_of(plan, (0,))), len(plan)) == (runs, tables)
+
+
+def test_runs_are_shared_between_studies():
+    runs = {name: set(runs_of(planned(name, benchmark="digits"), (0,))) for name in STUDIES}
+    assert runs["digits"] <= runs["components"]
+    assert len(runs["receptive-field"] & runs["smoothing"]) == 7
+    default = RunConfig.paper("digits").hash
+    without = {name for name, own in runs.items() if default not in own}
+    assert without == {"efficiency", "receptive-field", "smoothing", "bounds"}
+
+
+@pytest.mark.parametrize("name", [name for name in STUDIES if name != "efficiency"])
+def test_digits_mini_takes_the_place_of_every_benchmark(name):
+    tables = get_study(name).plan(Settings(benchmark="digits-mini"))
+    runs = runs_of(tables, (0,)).values()
+    assert {(c.benchmark, c.source, c.network) for c in runs} == {
+        ("digits-mini", ("mnist",), "lenet")
+    }
+    assert all(cell.paper is None for table in tables for cell in table.cells.values())
+    assert all(cell.readings for table in tables for cell in table.cells.values())
+
+
+def test_settings_reach_the_runs(tmp_path):
+    weights = tmp_path / "resnet18-imagenet1k-v1.pth"
+    weights.touch()
+    changes = {"epochs": 2, "train_images": 9, "test_images": 8, "target_every": 0}
+    plan = planned("pacs-single", weights=tmp_path, **changes)
+    runs = list(runs_of(plan, (0,)).values())
+    assert {config.network for config in runs} == {"resnet18", "resnet50"}
+    for config in runs:
+        assert {name: getattr(config, name) for name in changes} == changes
+        own = config.network == "resnet18"
+        assert (config.weights, config.pretrained) == (weights if own else None, not own)
+    only = planned("pacs-single", networks=("resnet18",))
+    assert [table.name for table in only] == ["pacs-single-resnet18"]
+
+
+def test_an_absent_domain_is_left_out_and_named(write, tmp_path):
+    write.idx(tmp_path / "digits")
+    write.usps(tmp_path / "digits" / "usps.bz2")
+    write.usps(tmp_path / "digits" / "usps.t.bz2")
+    table, sets = get_study("digits").plan(Settings(data_root=tmp_path))
+    assert table.columns == table.averaged == ("usps",)
+    assert "absent from digits and left out: svhn, mnist_m, syn" in table.notes[0]
+    assert sets.columns == ()
+    components = get_study("components").plan(Settings(data_root=tmp_path))[0]
+    assert components.columns == ("digits",)
+    assert "pacs is absent and left out" in components.notes
+    assert all(cell.paper is None for cell in components.cells.values())
+
+
+def test_without_data_the_error_says_where_it_looked_and_what_needs_none(tmp_path):
+    with pytest.raises(DataError) as raised:
+        get_study("components").plan(Settings(data_root=tmp_path))
+    for part in (str(tmp_path), "no domain of digits", "no domain of pacs", "digits-mini"):
+        assert part in str(raised.value)
+
+
+def test_leaving_a_domain_out_trains_on_all_others():
+    plan = planned("pacs-multi", networks=("resnet18",))
+    reading = plan[0].cells["Pro-RandConv", "cartoon"].readings[0]
+    assert reading.config.source == ("art", "photo", "sketch")
+    assert reading.targets == ("cartoon",)
+    assert reading.config.epochs == 150
+
+
+def test_a_cell_is_the_mean_of_its_readings_and_needs_all_of_them():
+    one = RunConfig.paper("digits-mini", method="erm")
+    other = RunConfig.paper("digits-mini", method="rotate")
+    cell = PlannedCell((Reading(one, ("a", "b")), Reading(other, ("a",))), 50.0)
+    inside = PlannedCell((Reading(one),))
+    cells = {("r", "c"): cell, ("r", "in"): inside}
+    plan = PlannedTable("t", "t", "T", ("r",), ("c", "in"), cells)
+    results = {
+        one.hash: result({"a": 10.0, "b": 30.0}),
+        other.hash: result({"a": 60.0}),
+        replace(one, seed=1).hash: result({"a": 10.0}),
+    }
+    failed = replace(other, seed=1)
+    table = plan.table((0, 1), results, {failed.hash: "no luck"})
+    assert table.values("r", "c") == (40.0, None)
+    assert table.values("r", "in") == (99.0, 99.0)
+    assert table.paper("r", "c") == 50.0
+    assert table.notes == (
+        "r, c, seed 1: a, b absent when the run was measured",
+        "failed: r, c, seed 1: no luck",
+    )
