@@ -1,16 +1,65 @@
-"""What is wrong with data, where, and what to do."""
+"""What is wrong, where, and what to do."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
+
+from typing_extensions import Self
 
 from ..errors import ProRandConvError
 
 
-class DataError(ProRandConvError):
-    """Data that cannot be used: the message names the path, the problem and a remedy."""
+class LabError(ProRandConvError):
+    """A problem with a file or folder: the message names the path, the problem and a remedy."""
+
+    problem: str | None = None
+    """the second of the three, where there is a path"""
 
     @classmethod
-    def at(cls, path: Path | str, problem: str, remedy: str) -> DataError:
+    def at(cls, path: Path | str, problem: str, remedy: str) -> Self:
         """Compose the message from its three facts."""
-        return cls(f"{path}: {problem}; {remedy}")
+        error = cls(f"{path}: {problem}; {remedy}")
+        error.problem = problem
+        return error
+
+
+class DataError(LabError):
+    """Data that cannot be used."""
+
+
+class RunError(LabError):
+    """A run that cannot go on."""
+
+
+class ReportError(LabError):
+    """Results that cannot be reported."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The nearest known name as the end of a sentence; empty if none is near.
+
+    Example:
+        >>> did_you_mean("randcov", ["erm", "randconv"])
+        "; did you mean 'randconv'?"
+    """
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def unknown_name(
+    argument: str, name: str, known: Iterable[str], *, also: str = ""
+) -> ProRandConvError:
+    """The error about a name that is not known.
+
+    Args:
+        argument: whose value the name is.
+        name: the name.
+        known: names that would be right.
+        also: what else would be right.
+    """
+    names = list(known)
+    return ProRandConvError.about(
+        argument, name, f"one of {', '.join(names)}{also}{did_you_mean(name, names)}"
+    )

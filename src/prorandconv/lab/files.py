@@ -1,4 +1,4 @@
-"""Where prepared data is kept, and how a file is written whole or not at all."""
+"""Where data is kept, and how a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 
 DATA_VARIABLE = "PRORANDCONV_DATA"
 CACHE_VARIABLE = "PRORANDCONV_CACHE"
+WRITING = ".writing-"
+"""What names of files begin with that are not complete yet."""
 
 
 def data_root(root: Path | str | None = None) -> Path:
@@ -25,29 +27,50 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Write a file under a temporary name; it gets its own name only when it is complete.
+def replacing(path: Path, *, keep: Path | None = None) -> Iterator[Path]:
+    """Write a file under a temporary name; it gets its own name only when it is on the disk.
 
-    Readers see the old file or the new one, never a part, and two processes may write the same
-    file at once: the later one wins.
+    Readers see the old file or the new one, never a part, also after a power cut, and two
+    processes may write the same file at once: the later one wins.
 
     Args:
         path: the file to be written; its folder is made if need be.
+        keep: a name under which the old file is kept.
 
     Yields:
         The temporary path to write to, in the same folder and with the same ending.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-", suffix=path.suffix)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=WRITING, suffix=path.suffix)
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
-        # mkstemp makes files for the owner alone; a data set is to be read by whoever may read
-        # its folder.
+        # mkstemp makes files for the owner alone; this one is to be read by whoever may read its
+        # folder.
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
+        _sync(temporary)
+        if keep is not None and path.exists():
+            os.replace(path, keep)
         os.replace(temporary, path)
+        if os.name == "posix":  # elsewhere a folder cannot be opened
+            _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file's content, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

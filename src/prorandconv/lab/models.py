@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +13,7 @@ import torchvision
 from torch import Tensor, nn
 
 from ..errors import ProRandConvError
+from .errors import did_you_mean
 
 TWO_HEADED = ("googlenet", "inception_v3")
 """Classifiers with auxiliary heads for training, which are left out: one network, one output."""
@@ -85,8 +85,7 @@ def _maker(name: str) -> Callable[[int, int], nn.Module]:
         return made
     known = torchvision.models.list_models(module=torchvision.models)
     if name not in known:
-        close = difflib.get_close_matches(name, ["lenet", *known], n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, ["lenet", *known])
         raise ProRandConvError.about(
             "network",
             name,

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from .. import ProRandConv
 from .data import get_benchmark
-from .files import replacing
+from .files import replacing, write_text
 from .pictures import picture_rows
 from .run.config import Execution, RunConfig
 from .run.display import duration
@@ -65,8 +65,8 @@ def quickstart(
             table.add_section()
         table.add_row(NAMES.get(domain, domain), *(_shown(figures[m]) for m in METHODS))
     out.print(table)
-    _write(folder / "results.md", _markdown(rows, epochs, seeds))
-    _write(folder / "results.json", json.dumps(_record(rows, epochs, seeds), indent=1) + "\n")
+    write_text(folder / "results.md", _markdown(rows, epochs, seeds))
+    write_text(folder / "results.json", json.dumps(_record(rows, epochs, seeds), indent=1) + "\n")
     _plot(rows, folder)
     with replacing(folder / "augmented.png") as temporary:
         sheet().save(temporary)
@@ -121,11 +121,6 @@ def _markdown(rows: dict[str, dict[str, list[float]]], epochs: int, seeds: Seque
         cells = " | ".join(_shown(figures[method]) for method in METHODS)
         lines.append(f"| {NAMES.get(domain, domain)} | {cells} |")
     return "\n".join(lines) + "\n"
-
-
-def _write(path: Path, text: str) -> None:
-    with replacing(path) as temporary:
-        temporary.write_text(text)
 
 
 def _plot(rows: dict[str, dict[str, list[float]]], folder: Path) -> None:

@@ -189,7 +189,7 @@ class TestBadInput:
 
     def test_an_unknown_class_folder_is_named_with_the_nearest(self, pacs):
         (pacs / "pacs" / "photo" / "horse").rename(pacs / "pacs" / "photo" / "horses")
-        with pytest.raises(DataError, match=r"photo/horses: not one of .*; is it 'horse'"):
+        with pytest.raises(DataError, match=r"photo/horses: not one of .*did you mean 'horse'"):
             benchmark("pacs", pacs).load("photo", "test")
 
     def test_two_folders_of_one_class_are_named(self, tmp_path, write):

@@ -9,12 +9,14 @@ import time
 import pytest
 import torch
 
-from prorandconv.lab.run.directory import PREVIOUS, STATE, RunDirectory, RunError, checksum
+from prorandconv.lab.errors import RunError
+from prorandconv.lab.run.directory import PREVIOUS, STATE, RunDirectory, checksum
 
 SAVING = """
 import resource, signal, sys, torch
 from pathlib import Path
-from prorandconv.lab.run.directory import RunDirectory, RunError
+from prorandconv.lab.errors import RunError
+from prorandconv.lab.run.directory import RunDirectory
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 directory = RunDirectory(Path(sys.argv[1]))
 directory.save_state({"number": 1})

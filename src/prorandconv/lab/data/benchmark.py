@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import ProRandConvError
-from ..errors import DataError
+from ..errors import DataError, did_you_mean
 from .images import ImageFormat, Images
 from .splits import SPLITS, Split
 
@@ -167,8 +166,7 @@ class Benchmark:
         known = self.aliases.get(name, name)
         if known in self.members:
             return self.members[known]
-        close = difflib.get_close_matches(name, [*self.members, *self.aliases], n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, [*self.members, *self.aliases])
         raise ProRandConvError.about(
             "domain", name, f"one of {', '.join(self.members)} of benchmark {self.name!r}{hint}"
         )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from ..errors import DataError
+from ..errors import DataError, did_you_mean
 from .benchmark import Counts, Domain, Findings
 from .folders import images_in, spelling, sub_folders
 from .image_folder import FolderImages, inspect, require_intact
@@ -79,9 +78,11 @@ class FolderDomain(Domain):
         for path in sub_folders(home):
             name = known.get(spelling(path.name))
             if name is None:
-                close = difflib.get_close_matches(path.name, self.classes, n=1)
-                hint = f"is it {close[0]!r}?" if close else "move it away"
-                raise DataError.at(path, f"not one of the classes {', '.join(self.classes)}", hint)
+                hint = did_you_mean(path.name, self.classes)
+                known_classes = ", ".join(self.classes)
+                raise DataError.at(
+                    path, f"not one of the classes {known_classes}", f"rename or remove it{hint}"
+                )
             if name in found:
                 raise DataError.at(
                     path, f"a second folder of class {name!r} beside {found[name]}", "merge them"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 
-from ...errors import ProRandConvError
+from ..errors import unknown_name
 from .contract import Loss, Method
 from .custom import own_method
 
@@ -39,8 +38,4 @@ def method_class(name: str) -> type[Method]:
         return found
     if ":" in name:
         return own_method(name)
-    close = difflib.get_close_matches(name, METHODS, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise ProRandConvError.about(
-        "method", name, f"one of {', '.join(METHODS)}, or package.module:function{hint}"
-    )
+    raise unknown_name("method", name, METHODS, also=", or package.module:function")

@@ -12,22 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ProRandConvError
-from ..errors import DataError
+from ..errors import DataError, ReportError
 from ..run.config import RunConfig
 from ..run.directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING
 from ..run.evaluation import Evaluation
 from ..study.table import Table
 
 STUDY = "study.json"
-
-
-class ReportError(ProRandConvError):
-    """A file that cannot be reported: the message names it, the problem and a remedy."""
-
-    @classmethod
-    def at(cls, path: Path, problem: object, remedy: str = "mend or remove it") -> ReportError:
-        """Compose the message from its three facts."""
-        return cls(f"{path}: {problem}; {remedy}")
+REMEDY = "repair or remove it"
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,7 @@ class Run:
         except ProRandConvError as error:
             if isinstance(error, DataError) or str(path) in str(error):
                 raise
-            raise ReportError.at(path / CONFIG, error) from error
+            raise ReportError.at(path / CONFIG, str(error), REMEDY) from error
         result = _json(path / RESULT) if (path / RESULT).exists() else None
         times = _lines(path / TIMING, ("training_s", "evaluation_s"))
         run = cls(
@@ -79,7 +71,9 @@ class Run:
         try:
             _ = run.targets, result is None or (result["averaged"], result["absent"])
         except (KeyError, TypeError, AttributeError) as error:
-            raise ReportError.at(path / RESULT, f"is no result of a run ({error!r})") from error
+            raise ReportError.at(
+                path / RESULT, f"is no result of a run ({error!r})", REMEDY
+            ) from error
         return run
 
 
@@ -139,7 +133,7 @@ def _study(path: Path) -> Study:
             (*failed, *lacking),
         )
     except (KeyError, TypeError) as error:
-        raise ReportError.at(path, f"is no record of a study ({error!r})") from error
+        raise ReportError.at(path, f"is no record of a study ({error!r})", REMEDY) from error
 
 
 def _runs(homes: Sequence[Path], root: Path) -> tuple[tuple[Run, ...], tuple[str, ...]]:
@@ -165,9 +159,9 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         stored = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise ReportError.at(path, f"cannot be read ({error})") from error
+        raise ReportError.at(path, f"cannot be read ({error})", REMEDY) from error
     if not isinstance(stored, dict):
-        raise ReportError.at(path, "is no JSON object")
+        raise ReportError.at(path, "is no JSON object", REMEDY)
     return stored
 
 
@@ -181,5 +175,5 @@ def _lines(path: Path, needed: Sequence[str]) -> tuple[dict[str, Any], ...]:
             line = json.loads(text)
             found.append({**line, **{name: line[name] for name in needed}})
         except (ValueError, KeyError, TypeError) as error:
-            raise ReportError.at(path, f"line {number} is damaged ({error!r})") from error
+            raise ReportError.at(path, f"line {number} is damaged ({error!r})", REMEDY) from error
     return tuple(found)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..files import replacing
+from ..files import write_text
 from ..study.table import Table
 from .compare import settings, table_of
 from .formats.comma_separated import comma_separated
@@ -56,8 +56,8 @@ def write_report(
     """
     folder = Folder(output)
     sections = tuple(_section(study, folder, samples, data_root) for study in read(directory))
-    _write(output / "report.md", markdown(sections))
-    _write(output / "index.html", page(sections))
+    write_text(output / "report.md", markdown(sections))
+    write_text(output / "index.html", page(sections))
     return sections
 
 
@@ -69,8 +69,8 @@ def _section(study: Study, folder: Folder, samples: bool, data_root: Path | None
     tables = []
     for table in study.tables:
         path = folder.free(*([] if table.name.startswith(study.name) else [study.name]), table.name)
-        _write(path.with_name(f"{path.name}.csv"), comma_separated(table))
-        _write(path.with_name(f"{path.name}.tex"), latex_table(table))
+        write_text(path.with_name(f"{path.name}.csv"), comma_separated(table))
+        write_text(path.with_name(f"{path.name}.tex"), latex_table(table))
         figure = table_plot(table)
         plot = None if figure is None else Picture.plot(figure, path, describe(table))
         tables.append((table, plot))
@@ -114,8 +114,3 @@ def markdown(sections: Sequence[Section]) -> str:
 
 def _links(pictures: Sequence[Picture | None]) -> list[str]:
     return [f"![{one.title}]({one.name}.png)" for one in pictures if one is not None]
-
-
-def _write(path: Path, text: str) -> None:
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")

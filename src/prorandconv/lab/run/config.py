@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import json
 import math
@@ -16,6 +15,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from ...errors import ProRandConvError
+from ..errors import unknown_name
 from ..methods import Method, method_class
 
 PLACES = ("data_root",)
@@ -271,10 +271,8 @@ def refuse_unknown(origin: str, given: Iterable[str], known: Sequence[str]) -> N
     """Refuse names that are not known, with the nearest one that is."""
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"{close[0]!r}" if close else f"one of {', '.join(known) or 'none'}"
             prefix = f"{origin}: " if origin else ""
-            raise ProRandConvError.about(f"{prefix}unknown field", name, hint)
+            raise unknown_name(f"{prefix}unknown field", name, known)
 
 
 def _require(name: str, value: object, right: bool, expected: str) -> None:

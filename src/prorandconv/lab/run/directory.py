@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,8 @@ import torch
 from filelock import FileLock, Timeout
 from torch import Tensor
 
-from ...errors import ProRandConvError
+from ..errors import RunError
+from ..files import WRITING, replacing
 
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
@@ -27,20 +27,6 @@ STATE = "state.pt"
 PREVIOUS = "state.previous.pt"
 BEST = "best.safetensors"
 RESULT = "result.json"
-
-
-class RunError(ProRandConvError):
-    """A run that cannot go on: the message names the path, the problem and a remedy."""
-
-    problem: str | None = None
-    """the second of the three, where the run is known"""
-
-    @classmethod
-    def at(cls, path: Path | str, problem: str, remedy: str) -> RunError:
-        """Compose the message from its three facts."""
-        error = cls(f"{path}: {problem}; {remedy}")
-        error.problem = problem
-        return error
 
 
 class RunDirectory:
@@ -71,7 +57,7 @@ class RunDirectory:
                 "wait until it has ended, or start it with --wait",
             ) from error
         try:
-            for left_over in self.path.glob(".writing-*"):
+            for left_over in self.path.glob(f"{WRITING}*"):
                 left_over.unlink(missing_ok=True)
             yield
         finally:
@@ -80,37 +66,16 @@ class RunDirectory:
     def write(self, name: str, content: bytes | memoryview) -> None:
         """Write a file whole or not at all, and onto the disk before it gets its name."""
         path = self.path / name
-        temporary: str | None = None
         try:
-            handle, temporary = tempfile.mkstemp(dir=self.path, prefix=".writing-")
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)
-            if name == STATE and path.exists():
-                os.replace(path, self.path / PREVIOUS)
-            os.replace(temporary, path)
-            self._sync_names()
+            with replacing(path, keep=self.path / PREVIOUS if name == STATE else None) as temporary:
+                temporary.write_bytes(content)
         except OSError as error:
-            if temporary is not None:
-                Path(temporary).unlink(missing_ok=True)
             size = len(content) / 1e6
             raise RunError.at(
                 path,
                 f"cannot be written ({error.strerror or error}); it takes {size:.1f} MB",
                 "older files are intact: make room and run the same command again",
             ) from error
-
-    def _sync_names(self) -> None:
-        """A renaming survives a power cut only once the folder itself is on the disk."""
-        if os.name != "posix":
-            return
-        folder = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a JSON file."""

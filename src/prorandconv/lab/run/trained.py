@@ -15,10 +15,11 @@ from ...errors import ProRandConvError
 from ..data import Benchmark, get_benchmark
 from ..data.decoding import decode
 from ..data.pixels import normalise, resize
+from ..errors import RunError
 from ..models import build
 from ..progress import progress
 from .config import RunConfig
-from .directory import BEST, CONFIG, RunDirectory, RunError
+from .directory import BEST, CONFIG, RunDirectory
 from .evaluation import Evaluation, Targets, evaluate
 
 

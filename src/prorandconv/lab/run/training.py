@@ -26,9 +26,10 @@ from torch.multiprocessing.spawn import ProcessRaisedException
 
 from ..data import Images, get_benchmark
 from ..data.subset import Subset
+from ..errors import RunError
 from ..models import build, macs
 from .config import Execution, RunConfig
-from .directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory, RunError
+from .directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory
 from .display import RunDisplay
 from .environment import StopRequest, deterministic, environment, pass_on, signals
 from .evaluation import Evaluation, Targets, evaluate

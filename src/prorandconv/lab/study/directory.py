@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import torch
 
-from ..files import replacing
+from ..files import write_text
 from ..launch.outcome import Outcome
 from ..run.config import RunConfig
 from ..run.directory import STATE, RunDirectory
@@ -80,9 +80,7 @@ class StudyDirectory:
     def write(self, device: torch.device) -> Path:
         """Write ``study.json``, whole or not at all."""
         path = self.path / STUDY
-        content = json.dumps(self._content(device), indent=1) + "\n"
-        with replacing(path) as temporary:
-            temporary.write_text(content)
+        write_text(path, json.dumps(self._content(device), indent=1) + "\n")
         return path
 
     def _content(self, device: torch.device) -> dict[str, Any]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from pathlib import Path
 
-from ....errors import ProRandConvError
+from ...errors import unknown_name
 from ...files import data_root
 from ..benchmark import Benchmark
 from ..options import Options
@@ -43,9 +42,7 @@ def get_benchmark(
         (32, 500)
     """
     if name not in BENCHMARKS:
-        close = difflib.get_close_matches(name, BENCHMARKS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ProRandConvError.about("benchmark", name, f"one of {', '.join(BENCHMARKS)}{hint}")
+        raise unknown_name("benchmark", name, BENCHMARKS)
     module = import_module(f".{BENCHMARKS[name]}", __package__)
     made: Benchmark = module.benchmark(data_root(root), options or Options())
     return made

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ....errors import ProRandConvError
+from ...errors import unknown_name
 
 if TYPE_CHECKING:  # --help must not wait for data and networks
     from ..plan import Study
@@ -36,8 +35,6 @@ def get_study(name: str) -> Study:
         'Tables 1 and 11'
     """
     if name not in STUDIES:
-        close = difflib.get_close_matches(name, STUDIES, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ProRandConvError.about("study", name, f"one of {', '.join(STUDIES)}{hint}")
+        raise unknown_name("study", name, STUDIES)
     study: Study = import_module(f".{STUDIES[name]}", __package__).STUDY
     return study

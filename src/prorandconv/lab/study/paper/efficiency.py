@@ -16,7 +16,7 @@ import torch
 from lightning_fabric import Fabric
 
 from ...data import get_benchmark
-from ...files import replacing
+from ...files import write_text
 from ...models import macs
 from ...paper import Row, rows_of
 from ...progress import progress
@@ -59,8 +59,7 @@ def measure(settings: Settings, folder: Path, accelerator: str) -> tuple[Table, 
     if not path.exists():
         configs = {row.name: ground.config(row, benchmark.domains[0]) for row in rows}
         stored = {"device": _described(device), "figures": _measured(configs, device)}
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps(stored, indent=1) + "\n")
+        write_text(path, json.dumps(stored, indent=1) + "\n")
     stored = json.loads(path.read_text())
     paper = ground.with_figures(rows, "Table 5")
     where = f"{ground.network}, mini-batches of 64 images of {benchmark.image_size} pixels"
