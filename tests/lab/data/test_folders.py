@@ -4,11 +4,13 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
 
-from prorandconv.lab.data import DataError, Options, get_benchmark, image_folder
+from prorandconv.lab import files
+from prorandconv.lab.data import DataError, Identity, Options, get_benchmark, image_folder
 from prorandconv.lab.data.benchmarks.officehome import CLASSES as OFFICEHOME
 from prorandconv.lab.data.benchmarks.pacs import CLASSES as PACS
 from prorandconv.lab.data.decoding import decode
@@ -156,6 +158,62 @@ class TestSplits:
             benchmark("pacs", pacs).load("art", "train")
 
 
+def replace_pixels(path):
+    """Another image of the same name, size and time of change."""
+    before = path.stat()
+    pixels = np.asarray(Image.open(path)).copy()
+    pixels[..., 1] ^= 255
+    Image.fromarray(pixels).save(path)
+    assert path.stat().st_size == before.st_size
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+class TestContent:
+    @pytest.fixture
+    def own(self, tmp_path, write):
+        # uncompressed, so that other pixels take as many bytes
+        write.tree(tmp_path / "mine", ("day", "night"), ("cat", "dog"), count=10, suffix=".bmp")
+        return tmp_path / "mine"
+
+    @pytest.mark.parametrize("split", ["train", "val", "test"])
+    def test_replaced_pixels_change_the_fingerprint_of_their_split(self, own, split):
+        before = benchmark("folder", own).load("day", split)
+        assert benchmark("folder", own).load("day", split).fingerprint == before.fingerprint
+        replace_pixels(before.paths[0])
+        assert benchmark("folder", own).load("day", split).fingerprint != before.fingerprint
+
+    def test_replaced_pixels_of_one_domain_leave_the_others_fingerprint(self, own):
+        before = benchmark("folder", own).load("night", "test").fingerprint
+        replace_pixels(own / "day" / "cat" / "pic_003.bmp")
+        assert benchmark("folder", own).load("night", "test").fingerprint == before
+
+    def test_the_fingerprint_of_joined_domains_covers_their_content(self, own):
+        before = benchmark("folder", own).load(["day", "night"], "train").fingerprint
+        for path in (own / "night").rglob("*.bmp"):
+            replace_pixels(path)
+        assert benchmark("folder", own).load(["day", "night"], "train").fingerprint != before
+
+    def test_identity_of_a_users_folder_is_its_domains_classes_and_content(self, own, tmp_path):
+        before = benchmark("folder", own).identity()
+        assert (before.domains, before.classes) == (("day", "night"), ("cat", "dog"))
+        shutil.copytree(own, tmp_path / "copy")
+        assert benchmark("folder", tmp_path / "copy").identity() == before
+        replace_pixels(own / "night" / "dog" / "pic_003.bmp")
+        assert benchmark("folder", own).identity().content != before.content
+
+    def test_identity_of_a_users_folder_tells_classes_apart(self, own):
+        before = benchmark("folder", own).identity()
+        for domain in ("day", "night"):
+            (own / domain / "cat").rename(own / domain / "tiger")
+        after = benchmark("folder", own).identity()
+        assert after.classes == ("dog", "tiger")
+        assert after.content != before.content
+
+    def test_identity_of_a_published_benchmark_needs_no_data(self, tmp_path):
+        identity = benchmark("pacs", tmp_path / "nowhere").identity()
+        assert identity == Identity(("art", "cartoon", "photo", "sketch"), PACS, None)
+
+
 class TestBadInput:
     def test_a_missing_root_is_named(self, tmp_path):
         with pytest.raises(DataError, match="nowhere: no such folder; expected <domain>"):
@@ -249,6 +307,27 @@ class TestDecodingOnce:
         changed.write_bytes(changed.read_bytes()[:300])
         with pytest.raises(DataError, match="pic_003"):
             benchmark("folder", own).load("day", "test")
+
+    def test_only_changed_files_are_read_again(self, own, monkeypatch):
+        benchmark("folder", own).load("day", "test")
+        changed = own / "day" / "cat" / "pic_003.jpg"
+        Image.new("RGB", (40, 40)).save(changed)
+        read = []
+        inspect = image_folder.inspect
+        monkeypatch.setattr(
+            image_folder,
+            "inspect",
+            lambda paths, **rest: read.extend(paths) or inspect(paths, **rest),
+        )
+        benchmark("folder", own).load("day", "test")
+        assert read == [changed]
+
+    @pytest.mark.parametrize("content", ["{", "3"])
+    def test_a_damaged_record_of_intact_files_is_made_anew(self, own, content):
+        before = benchmark("folder", own).load("day", "test").fingerprint
+        (record,) = (files.cache_folder() / "intact").iterdir()
+        record.write_text(content)
+        assert benchmark("folder", own).load("day", "test").fingerprint == before
 
     def test_broken_files_leave_no_mark_of_having_been_intact(self, own):
         broken = own / "day" / "cat" / "pic_003.jpg"

@@ -11,7 +11,7 @@ import torch
 from ..errors import DataError, did_you_mean
 from .benchmark import Counts, Domain, Findings
 from .folders import images_in, spelling, sub_folders
-from .image_folder import FolderImages, inspect, require_intact
+from .image_folder import FolderImages, inspect, intact
 from .images import ImageFormat, Images
 from .options import Options
 from .published_lists import PublishedList, find_lists
@@ -118,8 +118,9 @@ class FolderDomain(Domain):
         paths = [path for path, _ in files.values()]
         seen = inspect(paths, title=self.name, workers=self.options.workers)
         notes = [f"split: {rule}, {len(training)} train, {len(validation)} val"]
-        notes += [f"{path}: {what}" for path, what in seen.converted.items()]
-        return Findings(self.counts(), seen.broken, tuple(notes))
+        notes += [f"{path}: {s.conversion}" for path, s in seen.items() if s.conversion]
+        broken = tuple(state.problem for state in seen.values() if state.problem)
+        return Findings(self.counts(), broken, tuple(notes))
 
     def parted(
         self, files: Mapping[str, tuple[Path, int]]
@@ -161,8 +162,11 @@ class FolderDomain(Domain):
     def load(self, split: Split) -> Images:
         """The images of a split, once all of the domain's files are known to be intact."""
         files = self.files()
-        require_intact(
-            [path for path, _ in files.values()], title=self.name, workers=self.options.workers
+        contents = intact(
+            self.folder / self.name,
+            [path for path, _ in files.values()],
+            title=self.name,
+            workers=self.options.workers,
         )
         names: Iterable[str] = files
         if split != "test":
@@ -171,6 +175,7 @@ class FolderDomain(Domain):
         chosen = {name: files[name] for name in names}
         return FolderImages(
             {name: path for name, (path, _) in chosen.items()},
+            [contents[path] for path, _ in chosen.values()],
             torch.tensor([label for _, label in chosen.values()], dtype=torch.int64),
             classes=self.classes,
             split=split,

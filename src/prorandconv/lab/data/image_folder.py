@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,14 +70,32 @@ class _Decoder(Dataset[Tensor]):
 
 
 @dataclass(frozen=True)
-class _Inspector(Dataset[tuple[str, str]]):
+class FileState:
+    """What reading a file has shown."""
+
+    content: str
+    """a hash of its bytes"""
+    problem: str = ""
+    """why it cannot be decoded"""
+    conversion: str = ""
+    """what is done with a file that is not 8-bit grey or RGB"""
+
+
+@dataclass(frozen=True)
+class _Inspector(Dataset[FileState]):
     paths: Sequence[Path]
 
-    def __getitem__(self, position: int) -> tuple[str, str]:
+    def __getitem__(self, position: int) -> FileState:
+        path = self.paths[position]
         try:
-            return "", decode(self.paths[position]).conversion
+            content = hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            return FileState("", f"{path}: cannot be read ({reason}); replace or remove it")
+        try:
+            return FileState(content, conversion=decode(path).conversion)
         except DataError as error:
-            return str(error), ""
+            return FileState(content, problem=str(error))
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -100,7 +120,7 @@ def _unpacked(packed: tuple[Tensor, list[int]], size: int) -> list[Tensor]:
     return [part.view(-1, size, size) for part in torch.split(pixels, lengths)]
 
 
-def _as_lists(items: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def _as_lists(items: list[FileState]) -> list[FileState]:
     return items
 
 
@@ -109,6 +129,7 @@ class FolderImages(Images):
 
     Args:
         paths: the files by a name that is the same on every machine, in order.
+        contents: a hash of each file's content, in the same order.
         labels: int64 ``(N,)``.
         classes: names of the classes.
         split: which split this is.
@@ -120,6 +141,7 @@ class FolderImages(Images):
     def __init__(
         self,
         paths: Mapping[str, Path],
+        contents: Sequence[str],
         labels: Tensor,
         *,
         classes: tuple[str, ...],
@@ -136,8 +158,11 @@ class FolderImages(Images):
         self.format = format
         self.cache = cache
         self.workers = available_cores() if workers is None else workers
-        members = zip(self.names, labels.tolist(), strict=True)
-        self.fingerprint = fingerprint(f"{name} {classes[label]}" for name, label in members)
+        self.contents = tuple(contents)
+        members = zip(self.names, labels.tolist(), self.contents, strict=True)
+        self.fingerprint = fingerprint(
+            f"{name} {classes[label]} {content}" for name, label, content in members
+        )
 
     def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
         """Decode batches of images, or take them from the cache; see :meth:`Images.stored`."""
@@ -175,6 +200,7 @@ class FolderImages(Images):
         first = own[0]
         return cls(
             {name: path for part in own for name, path in zip(part.names, part.paths, strict=True)},
+            [content for part in own for content in part.contents],
             torch.cat([part.labels for part in own]),
             classes=first.classes,
             split=first.split,
@@ -184,18 +210,10 @@ class FolderImages(Images):
         )
 
 
-@dataclass(frozen=True)
-class Inspection:
-    """What decoding every file of a set has shown."""
-
-    broken: tuple[str, ...]
-    """messages, one for each file that cannot be decoded"""
-    converted: Mapping[Path, str]
-    """files that are not 8-bit grey or RGB, and what is done with them"""
-
-
-def inspect(paths: Sequence[Path], *, title: str, workers: int | None = None) -> Inspection:
-    """Decode every file once.
+def inspect(
+    paths: Sequence[Path], *, title: str, workers: int | None = None
+) -> dict[Path, FileState]:
+    """Read and decode every file once.
 
     Args:
         paths: the files.
@@ -210,47 +228,70 @@ def inspect(paths: Sequence[Path], *, title: str, workers: int | None = None) ->
         num_workers=0 if len(paths) <= FEW else workers,
         generator=_unused_generator(),
     )
-    broken: list[str] = []
-    converted: dict[Path, str] = {}
-    position = 0
+    states: list[FileState] = []
     with progress(f"decoding {title}", len(paths), unit="images") as advance:
-        for results in loader:
-            for problem, conversion in results:
-                if problem:
-                    broken.append(problem)
-                if conversion:
-                    converted[paths[position]] = conversion
-                position += 1
-            advance(len(results))
-    return Inspection(tuple(broken), converted)
+        for batch in loader:
+            states += batch
+            advance(len(batch))
+    return dict(zip(paths, states, strict=True))
 
 
-def require_intact(paths: Sequence[Path], *, title: str, workers: int | None = None) -> None:
-    """Refuse files that cannot be decoded, before anything is trained on them.
+def intact(
+    folder: Path, paths: Sequence[Path], *, title: str, workers: int | None = None
+) -> dict[Path, str]:
+    """Content hashes of image files, all of which can be decoded.
 
-    Files that were found intact are remembered by path, size and time of change, so that this
-    takes its time once.
+    Files are read and decoded once; what was found is kept in the cache folder until a file's
+    size or one of its times changes.
+
+    Args:
+        folder: what the files are in.
+        paths: the files.
+        title: whose files they are, for messages.
+        workers: processes that decode; 0 decodes in this one.
 
     Raises:
-        DataError: names the broken files.
+        DataError: names the files that cannot be decoded.
     """
-    states = [(path, path.stat()) for path in paths]
-    key = fingerprint(f"{path.absolute()} {s.st_size} {s.st_mtime_ns}" for path, s in states)
-    mark = cache_folder() / "intact" / key
-    if mark.exists():
-        return
-    seen = inspect(paths, title=title, workers=workers)
-    if broken := seen.broken:
-        shown = "\n  ".join(broken[:10])
-        rest = f"\n  and {len(broken) - 10} more" if len(broken) > 10 else ""
-        raise DataError(f"{title}: {len(broken)} broken image(s):\n  {shown}{rest}")
-    if seen.converted:
-        first, what = next(iter(seen.converted.items()))
+    kept = cache_folder() / "intact" / f"{fingerprint([str(folder.absolute())])}.json"
+    known = _kept(kept)
+    stamps = {path: _stamp(path) for path in paths}
+    hashes = {path: known[stamp] for path, stamp in stamps.items() if stamp in known}
+    unknown = [path for path in paths if path not in hashes]
+    if not unknown:
+        return hashes
+    states = inspect(unknown, title=title, workers=workers)
+    hashes |= {path: state.content for path, state in states.items() if not state.problem}
+    with replacing(kept) as temporary:
+        temporary.write_text(json.dumps({stamps[path]: hashes[path] for path in hashes}))
+    if converted := {path: s.conversion for path, s in states.items() if s.conversion}:
+        first, what = next(iter(converted.items()))
         warnings.warn(
-            f"{title}: {len(seen.converted)} image(s) are not 8-bit grey or RGB, the first is "
+            f"{title}: {len(converted)} image(s) are not 8-bit grey or RGB, the first is "
             f"{first}: {what}; `prorandconv data check` names them all, save them as 8-bit RGB "
             "to decide for yourself",
             stacklevel=2,
         )
-    with replacing(mark) as temporary:
-        temporary.write_text(f"{title}: {len(paths)} images\n")
+    if broken := [state.problem for state in states.values() if state.problem]:
+        shown = "\n  ".join(broken[:10])
+        rest = f"\n  and {len(broken) - 10} more" if len(broken) > 10 else ""
+        raise DataError(f"{title}: {len(broken)} broken image(s):\n  {shown}{rest}")
+    return hashes
+
+
+def _stamp(path: Path) -> str:
+    """A text that changes when the file is replaced, even by one of equal size and age."""
+    try:
+        state = path.stat()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DataError.at(path, f"cannot be read ({reason})", "replace or remove it") from error
+    return f"{path.absolute()} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
+
+
+def _kept(path: Path) -> dict[str, str]:
+    try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError):
+        known = None
+    return known if isinstance(known, dict) else {}  # damaged or missing: read the files again

@@ -51,4 +51,5 @@ def benchmark(root: Path, options: Options) -> Benchmark:
         recipe=PHOTO_RECIPE,
         members={name: FolderDomain(name, root, (), classes, form, options) for name in found},
         sources=SOURCES,
+        user_data=True,
     )
