@@ -3,8 +3,8 @@
 from ..errors import DataError
 from .benchmark import Benchmark, Domain, Identity, Recipe
 from .benchmarks import BENCHMARKS, get_benchmark
+from .image_files import Options
 from .images import Batches, ImageFormat, Images
-from .options import Options
 from .splits import SPLITS, Split
 
 __all__ = [

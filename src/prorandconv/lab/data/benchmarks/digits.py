@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import DataError
-from ..array_domain import DIGIT_NAMES, ArrayDomain, FileLayout, Layout, NpzLayout
+from ..arrays import DIGIT_NAMES, ArrayDomain, FileLayout, Layout, NpzLayout
 from ..benchmark import DIGITS_RECIPE, Benchmark
 from ..folders import folder_of
+from ..image_files import Options
 from ..images import ImageFormat
-from ..options import Options
 from ..readers import (
     Arrays,
     count_idx,

@@ -13,9 +13,9 @@ from PIL import Image
 
 from ...errors import DataError
 from ...files import cache_folder, replacing
-from ..array_domain import DIGIT_NAMES, PARTS, ArrayDomain, Layout
+from ..arrays import DIGIT_NAMES, PARTS, ArrayDomain, Layout
 from ..benchmark import DIGITS_RECIPE, Benchmark
-from ..options import Options
+from ..image_files import Options
 from ..readers import Arrays, read_npz
 from ..splits import fingerprint
 from ..synthetic.mnist_m import blend

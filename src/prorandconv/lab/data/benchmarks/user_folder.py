@@ -6,10 +6,9 @@ from pathlib import Path
 
 from ...errors import DataError
 from ..benchmark import IMAGENET_MEAN, IMAGENET_STD, PHOTO_RECIPE, Benchmark
-from ..folder_domain import FolderDomain
-from ..folders import sub_folders
+from ..folders import FolderDomain, sub_folders
+from ..image_files import Options
 from ..images import ImageFormat
-from ..options import Options
 
 SOURCES = """\
 your own   <data root>/<domain>/<class>/<image>: at least two domains with the same classes"""

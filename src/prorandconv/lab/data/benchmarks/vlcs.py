@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..benchmark import IMAGENET_MEAN, IMAGENET_STD, PHOTO_RECIPE, Benchmark
-from ..folder_domain import FolderDomain
-from ..folders import folder_of
+from ..folders import FolderDomain, folder_of
+from ..image_files import Options
 from ..images import ImageFormat
-from ..options import Options
 
 CLASSES = ("bird", "car", "chair", "dog", "person")
 
