@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageFile, UnidentifiedImageError
 from torch import Tensor
 
 from ..errors import DataError
@@ -117,14 +117,15 @@ def _require_all_rows(png: bytes) -> None:
         raise ValueError(f"truncated: {found} of {expected} bytes of pixels")
 
 
-def _require_all_strips(tiff: Image.Image) -> None:
+def _require_all_strips(tiff: ImageFile.ImageFile) -> None:
     """Refuse a TIFF whose strips or tiles do not cover it: Pillow leaves the rest black."""
-    areas = ((right - left) * (bottom - top) for _, (left, top, right, bottom), *_ in tiff.tile)
-    if sum(areas) < tiff.width * tiff.height:
+    boxes = [box for _, box, *_ in tiff.tile if box]
+    covered = sum((right - left) * (bottom - top) for left, top, right, bottom in boxes)
+    if covered < tiff.width * tiff.height:
         raise ValueError(f"strips of pixels are missing from {tiff.width} × {tiff.height} pixels")
 
 
-def _decoded(opened: Image.Image) -> Decoded:
+def _decoded(opened: ImageFile.ImageFile) -> Decoded:
     mode = opened.mode
     if mode.startswith("I;16"):
         values = np.asarray(opened).astype(np.int32)
