@@ -12,11 +12,11 @@ from ..errors import DataError, did_you_mean
 from .images import ImageFormat, Images
 from .splits import SPLITS, Split, fingerprint
 
-IMAGENET_MEAN = (0.485, 0.456, 0.406)
-IMAGENET_STD = (0.229, 0.224, 0.225)
-
 Counts = Mapping[str, tuple[int, ...]]
 """Images of each class, by the part of the data set as it is published ("train", "test", "all")."""
+
+Published = Mapping[str, Mapping[str, int | tuple[int, ...]]]
+"""Published numbers of images by domain and part: in all, or of each class."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,7 @@ class Benchmark:
     """all domains by name, the paper's first"""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """other spellings of domains"""
-    published: Mapping[str, Mapping[str, int | tuple[int, ...]]] = field(default_factory=dict)
-    """published numbers of images by domain and part: in all, or of each class"""
+    published: Published = field(default_factory=dict)
     sources: str = ""
     """where to get the data and how to lay it out, for people"""
     user_data: bool = False

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 
 from ..errors import DataError, did_you_mean
-from .benchmark import Counts, Domain, Findings
+from .benchmark import PHOTO_RECIPE, Benchmark, Counts, Domain, Findings, Published
 from .decoding import SUFFIXES
 from .image_files import FolderImages, Options
 from .images import ImageFormat, Images
@@ -18,6 +18,10 @@ from .inspection import inspect, intact
 from .splits import PublishedList, Split, find_lists, stratified_split
 
 _NOT_DATA = frozenset({"thumbs.db", "desktop.ini"})
+
+
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
 def spelling(name: str) -> str:
@@ -93,7 +97,7 @@ class FolderDomain(Domain):
     classes: tuple[str, ...]
     format: ImageFormat
     options: Options
-    class_spellings: Mapping[str, str] | None = None
+    class_spellings: Mapping[str, str] = field(default_factory=dict)
     published_lists: bool = False
     extra: str = ""
 
@@ -122,7 +126,7 @@ class FolderDomain(Domain):
         if home is None:
             raise self.absent()
         known = {spelling(name): name for name in self.classes}
-        known.update((spelling(k), v) for k, v in (self.class_spellings or {}).items())
+        known.update((spelling(k), v) for k, v in self.class_spellings.items())
         found: dict[str, Path] = {}
         for path in sub_folders(home):
             name = known.get(spelling(path.name))
@@ -232,3 +236,57 @@ class FolderDomain(Domain):
             cache=self.options.cache,
             workers=self.options.workers,
         )
+
+
+def folder_benchmark(
+    name: str,
+    folder: Path,
+    *,
+    domains: Mapping[str, tuple[str, ...]],
+    classes: tuple[str, ...],
+    options: Options,
+    class_spellings: Mapping[str, str] | None = None,
+    published_lists: bool = False,
+    published: Published | None = None,
+    sources: str = "",
+    user_data: bool = False,
+) -> Benchmark:
+    """A benchmark of image folders: 224 pixels, ResNet-18, and the paper's recipe for PACS.
+
+    Args:
+        name: the benchmark's name.
+        folder: where its domains are.
+        domains: other names of each domain and its folder, by the domain's name.
+        classes: names of the classes, in order of their labels.
+        options: how files are read.
+        class_spellings: other names of class folders, and the class each stands for.
+        published_lists: whether lists of training and validation images are looked for.
+        published: published numbers of images.
+        sources: where to get the data.
+        user_data: whether the images are the user's own.
+    """
+    form = ImageFormat(224, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
+    return Benchmark(
+        name=name,
+        classes=classes,
+        format=form,
+        network="resnet18",
+        recipe=PHOTO_RECIPE,
+        members={
+            domain: FolderDomain(
+                domain,
+                folder,
+                spellings,
+                classes,
+                form,
+                options,
+                class_spellings=class_spellings or {},
+                published_lists=published_lists,
+            )
+            for domain, spellings in domains.items()
+        },
+        aliases={other: domain for domain, others in domains.items() for other in others},
+        published=published or {},
+        sources=sources,
+        user_data=user_data,
+    )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import DataError
-from ..benchmark import IMAGENET_MEAN, IMAGENET_STD, PHOTO_RECIPE, Benchmark
-from ..folders import FolderDomain, sub_folders
+from ..benchmark import Benchmark
+from ..folders import folder_benchmark, sub_folders
 from ..image_files import Options
-from ..images import ImageFormat
 
 SOURCES = """\
 your own   <data root>/<domain>/<class>/<image>: at least two domains with the same classes"""
@@ -41,14 +40,12 @@ def benchmark(root: Path, options: Options) -> Benchmark:
             f"holds {len(classes)} class folder(s)",
             "expected two classes or more, as <domain>/<class>/<image>",
         )
-    form = ImageFormat(224, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
-    return Benchmark(
-        name="folder",
+    return folder_benchmark(
+        "folder",
+        root,
+        domains=dict.fromkeys(found, ()),
         classes=classes,
-        format=form,
-        network="resnet18",
-        recipe=PHOTO_RECIPE,
-        members={name: FolderDomain(name, root, (), classes, form, options) for name in found},
+        options=options,
         sources=SOURCES,
         user_data=True,
     )
