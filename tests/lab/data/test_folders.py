@@ -1,11 +1,13 @@
 """Domains that are folders: names, and what is wrong with them."""
 
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 
 from prorandconv.lab.data import DataError
-from prorandconv.lab.data.folders import spelling
+from prorandconv.lab.data.folders import images_in, spelling
 
 
 def test_spellings_differ_in_case_and_separators_only():
@@ -70,4 +72,51 @@ def test_files_of_the_system_are_passed_over(open_benchmark, own):
 def test_a_folder_among_images_is_named(open_benchmark, own):
     (own / "day" / "cat" / "more").mkdir()
     with pytest.raises(DataError, match="cat/more: a folder among images"):
+        open_benchmark("folder", own).load("day", "test")
+
+
+def test_a_link_to_a_missing_image_is_named(open_benchmark, own):
+    (own / "day" / "cat" / "pic_020.jpg").symlink_to(own / "gone.jpg")
+    with pytest.raises(DataError, match=r"cat/pic_020\.jpg: a link to a missing file; restore"):
+        open_benchmark("folder", own).load("day", "test")
+
+
+def test_a_link_to_an_image_is_an_image(open_benchmark, own):
+    (own / "day" / "cat" / "pic_020.jpg").symlink_to(own / "night" / "cat" / "pic_001.jpg")
+    assert len(open_benchmark("folder", own).load("day", "test")) == 21
+
+
+def test_a_pipe_among_images_is_named(own):
+    os.mkfifo(own / "day" / "cat" / "pic_020.jpg")
+    with pytest.raises(DataError, match=r"cat/pic_020\.jpg: not a file; move it away"):
+        images_in(own / "day" / "cat")
+
+
+def test_one_image_of_each_class_is_too_few_to_train_on(open_benchmark, tmp_path, write):
+    write.tree(tmp_path, ("day", "night"), ("cat", "dog"), count=1)
+    found = open_benchmark("folder", tmp_path)
+    with pytest.raises(DataError, match=r"day: no images for the val split; .* two images or more"):
+        found.load("day", "val")
+    assert len(found.load("day", "test")) == 2
+
+
+def test_one_image_of_some_classes_is_enough(open_benchmark, own):
+    for number in range(1, 10):
+        (own / "day" / "cat" / f"pic_{number:03}.jpg").unlink()
+    found = open_benchmark("folder", own)
+    assert found.load("day", "train").labels.tolist() == [0] + [1] * 9
+    assert found.load("day", "val").labels.tolist() == [1]
+
+
+@pytest.mark.parametrize("place", ["", "day", "day/cat"])
+def test_a_folder_without_permission_is_named(open_benchmark, own, monkeypatch, place):
+    listed = Path.iterdir
+
+    def refuse(path):
+        if path == own / place:
+            raise PermissionError(13, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(DataError, match=rf"{own / place}: cannot be listed \(Permission denied\)"):
         open_benchmark("folder", own).load("day", "test")

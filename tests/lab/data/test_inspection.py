@@ -103,3 +103,11 @@ def test_the_fingerprint_of_joined_domains_covers_their_content(
     assert (
         open_benchmark("folder", uncompressed).load(["day", "night"], "train").fingerprint != before
     )
+
+
+def test_a_cache_that_cannot_be_written_costs_time_only(open_benchmark, own, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(inspection, "replacing", refuse)
+    assert len(open_benchmark("folder", own).load("day", "test")) == 20

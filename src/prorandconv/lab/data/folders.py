@@ -19,7 +19,6 @@ from .splits import PublishedList, Split, find_lists, stratified_split
 
 _NOT_DATA = frozenset({"thumbs.db", "desktop.ini"})
 
-
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
@@ -37,28 +36,46 @@ def spelling(name: str) -> str:
 def folder_of(root: Path, *names: str) -> Path:
     """A benchmark's folder in the data root, or the root itself if it has such a name."""
     wanted = {spelling(name) for name in names}
-    for folder in sub_folders(root):
-        if spelling(folder.name) in wanted:
-            return folder
+    for path in _listed(root) if root.is_dir() else ():
+        if spelling(path.name) in wanted and path.is_dir():
+            return path
     return root if spelling(root.name) in wanted else root / names[0]
 
 
-def sub_folders(folder: Path) -> list[Path]:
-    """Folders in a folder, by name; none if it is not there. Hidden ones do not count."""
-    if not folder.is_dir():
-        return []
-    inner = (path for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._")
+def _listed(folder: Path) -> list[Path]:
+    """What is in a folder, by name; hidden files do not count."""
+    try:
+        inner = [path for path in folder.iterdir() if path.name[0] not in "._"]
+    except OSError as error:
+        raise DataError.at(
+            folder, f"cannot be listed ({error.strerror})", "check its permissions"
+        ) from error
     return sorted(inner, key=lambda path: path.name)
+
+
+def sub_folders(folder: Path) -> list[Path]:
+    """Folders in a folder, by name; none if it is not there."""
+    inner = _listed(folder) if folder.is_dir() else []
+    for path in inner:
+        if not path.exists():
+            raise DataError.at(
+                path, "a link to a missing folder", "restore the folder or remove it"
+            )
+    return [path for path in inner if path.is_dir()]
 
 
 def images_in(folder: Path) -> list[Path]:
     """Image files in a folder, by name; refuses files that are not images by their ending."""
     paths = []
-    for path in sorted(folder.iterdir(), key=lambda path: path.name):
-        if path.name.startswith(".") or path.name.casefold() in _NOT_DATA:
+    for path in _listed(folder):
+        if path.name.casefold() in _NOT_DATA:
             continue
+        if not path.exists():
+            raise DataError.at(path, "a link to a missing file", "restore the file or remove it")
         if path.is_dir():
             raise DataError.at(path, "a folder among images", "expected domain/class/image files")
+        if not path.is_file():
+            raise DataError.at(path, "not a file", "move it away")
         if path.suffix.casefold() not in SUFFIXES:
             raise DataError.at(
                 path,
@@ -104,8 +121,9 @@ class FolderDomain(Domain):
     def where(self) -> Path | None:
         """The domain's folder; None if it is absent."""
         wanted = {spelling(name) for name in (self.name, *self.spellings)}
-        folders = sub_folders(self.folder)
-        return next((path for path in folders if spelling(path.name) in wanted), None)
+        found = [path for path in sub_folders(self.folder) if spelling(path.name) in wanted]
+        # a user's domains may differ in case alone
+        return min(found, key=lambda path: path.name != self.name, default=None)
 
     def parts(self) -> tuple[str, ...]:
         """All of the domain in one part, if it is there."""
@@ -225,6 +243,12 @@ class FolderDomain(Domain):
         if split != "test":
             training, validation, _ = self.parted(files)
             names = training if split == "train" else validation
+            if not names:
+                raise DataError.at(
+                    self.folder / self.name,
+                    f"no images for the {split} split",
+                    "some class needs two images or more, of which one is for validation",
+                )
         chosen = {name: files[name] for name in names}
         return FolderImages(
             {name: path for name, (path, _) in chosen.items()},

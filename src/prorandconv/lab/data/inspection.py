@@ -6,6 +6,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,7 +108,7 @@ def intact(
         return hashes
     states = inspect(unknown, title=title, workers=workers)
     hashes |= {path: state.content for path, state in states.items() if not state.problem}
-    with replacing(kept) as temporary:
+    with suppress(OSError), replacing(kept) as temporary:  # kept to save time, no more
         temporary.write_text(json.dumps({stamps[path]: hashes[path] for path in hashes}))
     if converted := {path: s.conversion for path, s in states.items() if s.conversion}:
         first, what = next(iter(converted.items()))

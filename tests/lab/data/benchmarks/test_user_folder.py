@@ -24,3 +24,23 @@ def test_fewer_than_two_domains_are_refused(open_benchmark, tmp_path, write, cou
     write.tree(tmp_path, ["day"][:count], ("cat", "dog"))
     with pytest.raises(DataError, match=rf"holds {count} folder\(s\); expected two domains"):
         open_benchmark("folder", tmp_path)
+
+
+def test_a_root_that_is_a_file_is_named(open_benchmark, tmp_path):
+    (tmp_path / "mine").write_text("hello")
+    with pytest.raises(DataError, match="mine: a file, not a folder; expected <domain>"):
+        open_benchmark("folder", tmp_path / "mine")
+
+
+@pytest.mark.parametrize("place", ["dusk", "day/cow"])
+def test_a_link_to_a_missing_folder_is_named(open_benchmark, own, place):
+    (own / place).symlink_to(own / "gone")
+    with pytest.raises(DataError, match=f"{place}: a link to a missing folder; restore"):
+        open_benchmark("folder", own)
+
+
+def test_domains_whose_names_differ_in_case_only_stay_apart(open_benchmark, own):
+    shutil.copytree(own / "night", own / "Day")
+    found = open_benchmark("folder", own)
+    assert found.load("Day", "test").paths[0].parent == own / "Day" / "cat"
+    assert found.load("day", "test").paths[0].parent == own / "day" / "cat"

@@ -16,7 +16,8 @@ your own   <data root>/<domain>/<class>/<image>: at least two domains with the s
 def benchmark(root: Path, options: Options) -> Benchmark:
     """Whatever is in the root: its folders are the domains, theirs are the classes."""
     if not root.is_dir():
-        raise DataError.at(root, "no such folder", "expected <domain>/<class>/<image> in it")
+        problem = "a file, not a folder" if root.exists() else "no such folder"
+        raise DataError.at(root, problem, "expected <domain>/<class>/<image> in a folder")
     homes = sub_folders(root)
     if len(homes) < 2:
         raise DataError.at(
