@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .benchmark import Counts, Domain, Findings
-from .images import ImageFormat, Images, InMemoryImages
+from .images import DomainImages, ImageFormat, InMemoryImages
 from .readers import DIGITS, Arrays, npz_names, read_npz
 from .splits import Split
 
@@ -182,7 +182,7 @@ class ArrayDomain(Domain):
                 problems.append(str(error))
         return Findings(counts, tuple(dict.fromkeys(problems)))
 
-    def load(self, split: Split) -> Images:
+    def load(self, split: Split) -> DomainImages:
         """The images of a split, resized, in memory."""
         stored = self.read("test" if split == "test" else "train")
         chosen = slice(None)

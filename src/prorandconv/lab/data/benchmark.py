@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...errors import ProRandConvError
 from ..errors import DataError, did_you_mean
-from .images import ImageFormat, Images
+from .images import DomainImages, ImageFormat, Images
 from .splits import SPLITS, Split, fingerprint
 
 Counts = Mapping[str, tuple[int, ...]]
@@ -100,7 +100,7 @@ class Domain(ABC):
         """Read and decode everything."""
 
     @abstractmethod
-    def load(self, split: Split) -> Images:
+    def load(self, split: Split) -> DomainImages:
         """The images of a split."""
 
     def absent(self) -> DataError:

@@ -13,7 +13,7 @@ from ..errors import DataError, did_you_mean
 from .benchmark import PHOTO_RECIPE, Benchmark, Counts, Domain, Findings, Published
 from .decoding import SUFFIXES
 from .image_files import FolderImages, Options
-from .images import ImageFormat, Images
+from .images import DomainImages, ImageFormat
 from .inspection import inspect, intact
 from .splits import PublishedList, Split, find_lists, stratified_split
 
@@ -230,7 +230,7 @@ class FolderDomain(Domain):
             names.append(name)
         return tuple(names)
 
-    def load(self, split: Split) -> Images:
+    def load(self, split: Split) -> DomainImages:
         """The images of a split, once all of the domain's files are known to be intact."""
         files = self.files()
         contents = intact(

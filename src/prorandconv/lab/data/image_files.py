@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from ...errors import ProRandConvError
 from .decoding import decode
-from .images import ImageFormat, Images
+from .images import DomainImages, ImageFormat, Images
 from .pixels import resize
 from .splits import Split, fingerprint
 
@@ -104,7 +104,7 @@ def _unpacked(packed: tuple[Tensor, list[int]], size: int) -> list[Tensor]:
     return [part.view(-1, size, size) for part in torch.split(pixels, lengths)]
 
 
-class FolderImages(Images):
+class FolderImages(DomainImages):
     """Images in files, decoded when they are needed.
 
     Args:

@@ -155,11 +155,6 @@ class Images(ABC):
             uint8 ``(n, 1 or 3, S, S)`` for each batch.
         """
 
-    @classmethod
-    @abstractmethod
-    def joined(cls, sets: Sequence[Images]) -> Images:
-        """The images of several sets of this kind as one, in the given order."""
-
 
 class Batches:
     """One pass over :class:`Images`, or what is left of it."""
@@ -181,7 +176,16 @@ class Batches:
             yield normalise(moved, form.mean, form.std), labels
 
 
-class InMemoryImages(Images):
+class DomainImages(Images):
+    """A split as a domain gives it; those of several domains can be joined."""
+
+    @classmethod
+    @abstractmethod
+    def joined(cls, sets: Sequence[Images]) -> DomainImages:
+        """The images of several sets of this kind as one, in the given order."""
+
+
+class InMemoryImages(DomainImages):
     """Images held as uint8, resized once when they are loaded.
 
     Args:
@@ -251,8 +255,3 @@ class Subset(Images):
     def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
         """Read batches of images; see :meth:`Images.stored`."""
         return self.images.stored([self.index[index] for index in indices])
-
-    @classmethod
-    def joined(cls, sets: Sequence[Images]) -> Images:
-        """The images of several subsets as one, in the given order."""
-        raise NotImplementedError("join the sets first, then take a subset")

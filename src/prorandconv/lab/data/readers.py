@@ -7,6 +7,7 @@ import gzip
 import io
 import pickle
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..files import replacing
 from ..progress import progress
 from .decoding import decode
 
@@ -162,6 +164,19 @@ def read_npz(path: Path, part: str) -> Arrays:
     except (EOFError, OSError, ValueError, zipfile.BadZipFile) as error:
         raise DataError.at(path, "cannot be read", _DAMAGED) from error
     return checked(path, images, labels)
+
+
+def write_npz(path: Path, parts: Mapping[str, Arrays]) -> None:
+    """Write parts as ``read_npz`` reads them, whole or not at all."""
+    arrays: dict[str, Any] = {}
+    for part, stored in parts.items():
+        arrays |= {f"x_{part}": stored.images, f"y_{part}": stored.labels}
+    try:
+        with replacing(path) as temporary:
+            np.savez(temporary, **arrays)
+    except OSError as error:
+        reason = f"cannot be written ({error.strerror})"
+        raise DataError.at(path, reason, "check permissions and free space") from error
 
 
 def _listed(listing: Path) -> tuple[list[str], NDArray[np.int64]]:

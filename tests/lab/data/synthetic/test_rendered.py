@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prorandconv import ProRandConvError
-from prorandconv.lab.data import get_benchmark
+from prorandconv.lab.data import DataError, get_benchmark
 from prorandconv.lab.data.synthetic.rendered import (
     EMBEDDED,
     Style,
@@ -56,3 +56,9 @@ def test_the_stand_in_is_of_the_size_asked_for_and_never_called_syn(tmp_path):
 def test_wrong_counts_are_named(tmp_path):
     with pytest.raises(ProRandConvError, match="test_images"):
         make_syn(tmp_path, test_images=0)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "digits").write_text("a file")
+    with pytest.raises(DataError, match=r"syn_rendered\.npz: cannot be written \("):
+        make_syn(tmp_path, train_images=0, test_images=1)

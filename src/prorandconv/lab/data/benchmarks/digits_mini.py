@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from ...errors import DataError
-from ...files import cache_folder, replacing
+from ...files import cache_folder
 from ..arrays import DIGIT_NAMES, PARTS, ArrayDomain, Layout
 from ..benchmark import DIGITS_RECIPE, Benchmark, Published
 from ..image_files import Options
-from ..readers import Arrays, read_npz
+from ..readers import Arrays, read_npz, write_npz
 from ..splits import fingerprint
 from ..synthetic.mnist_m import blend
 from ..synthetic.rendered import Style, embedded_typefaces, render
@@ -130,13 +129,8 @@ def prepare() -> None:
     """Make the domains and keep them, one .npz each."""
     made = make()
     for name in DOMAINS:
-        arrays: dict[str, NDArray[Any]] = {}
-        for part in PARTS:
-            if stored := made.get(f"{name}_{part}"):
-                arrays[f"x_{part}"] = stored.images
-                arrays[f"y_{part}"] = stored.labels
-        with replacing(home() / f"{name}.npz") as temporary:
-            np.savez(temporary, **arrays)  # type: ignore[arg-type]
+        parts = {part: made[f"{name}_{part}"] for part in PARTS if f"{name}_{part}" in made}
+        write_npz(home() / f"{name}.npz", parts)
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError
-from ...files import replacing
 from ...progress import progress
 from ..arrays import ArrayDomain
 from ..benchmarks import get_benchmark
 from ..decoding import SUFFIXES, decode
-from ..folders import folder_of
+from ..readers import Arrays, write_npz
 
 Pixels = NDArray[np.uint8]
 
@@ -81,21 +79,16 @@ def make_mnist_m(root: Path, photos: Path, *, seed: int = 0) -> Path:
     """
     mnist = get_benchmark("digits", root).domain("mnist")
     assert isinstance(mnist, ArrayDomain)
-    present = mnist.parts()
-    if not present:
+    if not mnist.parts():
         raise mnist.absent()
-    stored = {part: mnist.read(part) for part in present}
-    grounds = read_photos(photos, at_least=max(stored[present[0]].images.shape[1:3]))
+    stored = {part: mnist.read(part) for part in mnist.parts()}
+    side = max(max(digits.images.shape[1:3]) for digits in stored.values())
+    grounds = read_photos(photos, at_least=side)
     random = np.random.default_rng(seed)
-    arrays: dict[str, NDArray[Any]] = {}
-    for part, digits in stored.items():
-        arrays[f"x_{part}"] = blend(digits.images, grounds, random)
-        arrays[f"y_{part}"] = digits.labels
-    return _written(root, "mnist_m_rebuilt", arrays)
-
-
-def _written(root: Path, name: str, arrays: dict[str, NDArray[Any]]) -> Path:
-    path = folder_of(root, "digits") / f"{name}.npz"
-    with replacing(path) as temporary:
-        np.savez(temporary, **arrays)  # type: ignore[arg-type]
+    made = {
+        part: Arrays(blend(digits.images, grounds, random), digits.labels)
+        for part, digits in stored.items()
+    }
+    path = mnist.folder / "mnist_m_rebuilt.npz"
+    write_npz(path, made)
     return path

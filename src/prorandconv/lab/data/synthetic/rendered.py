@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from ...errors import DataError
-from ...files import replacing
 from ...progress import progress
 from ..folders import folder_of
+from ..readers import Arrays, write_npz
 
 Pixels = NDArray[np.uint8]
 
@@ -230,18 +229,13 @@ def make_syn(
         )
     typefaces = fonts_of_machine()
     random = np.random.default_rng(seed)
-    arrays: dict[str, NDArray[Any]] = {}
+    made = {}
     for part, count in (("test", test_images), ("train", train_images)):
         if count:
             labels = np.arange(count, dtype=np.int64) % 10
             random.shuffle(labels)
-            arrays[f"y_{part}"] = labels
-            arrays[f"x_{part}"] = render(labels.tolist(), typefaces, Style(neighbours=0.4), random)
-    return _written(root, "syn_rendered", arrays)
-
-
-def _written(root: Path, name: str, arrays: dict[str, NDArray[Any]]) -> Path:
-    path = folder_of(root, "digits") / f"{name}.npz"
-    with replacing(path) as temporary:
-        np.savez(temporary, **arrays)  # type: ignore[arg-type]
+            images = render(labels.tolist(), typefaces, Style(neighbours=0.4), random)
+            made[part] = Arrays(images, labels)
+    path = folder_of(root, "digits") / "syn_rendered.npz"
+    write_npz(path, made)
     return path
