@@ -108,13 +108,11 @@ class DataFetch:
     def run(self, out: Console) -> int:
         """Fetch, resuming what broke off before."""
         from ..data import get_benchmark
-        from ..data.download import downloads, fetch
-        from ..files import data_root
+        from ..data.download import fetch
 
-        root = data_root(self.data_root)
-        benchmark = get_benchmark(self.name, root)
+        benchmark = get_benchmark(self.name, self.data_root)
         failures = []
-        for download in list(downloads(benchmark, root)):
+        for download in benchmark.missing_downloads():
             try:
                 fetch(download)
                 out.print(f"{download.path}: fetched and checked")

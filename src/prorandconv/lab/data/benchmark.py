@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...errors import ProRandConvError
 from ..errors import DataError, did_you_mean
+from .download import Download
 from .images import DomainImages, ImageFormat, Images
 from .splits import SPLITS, Split, fingerprint
 
@@ -135,6 +136,8 @@ class Benchmark:
     published: Published = field(default_factory=dict)
     sources: str = ""
     """where to get the data and how to lay it out, for people"""
+    downloads: tuple[Download, ...] = ()
+    """files that can be fetched"""
     user_data: bool = False
     """whether the images are the user's own, so that the name does not say which they are"""
 
@@ -182,6 +185,12 @@ class Benchmark:
         """Names of the paper's domains that are not there."""
         there = self.present()
         return tuple(name for name in self.domains if name not in there)
+
+    def missing_downloads(self) -> tuple[Download, ...]:
+        """Files that can be fetched, of parts that are not there in any layout."""
+        return tuple(
+            one for one in self.downloads if one.part not in self.domain(one.domain).parts()
+        )
 
     def domain(self, name: str) -> Domain:
         """A domain by its name or another spelling of it."""

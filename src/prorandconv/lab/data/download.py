@@ -6,7 +6,6 @@ import gzip
 import shutil
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -16,8 +15,6 @@ from filelock import FileLock
 from ..errors import DataError
 from ..files import cache_folder, replacing
 from ..progress import progress
-from .benchmark import Benchmark
-from .folders import folder_of
 from .splits import fingerprint
 
 _CHUNK = 1 << 18
@@ -40,30 +37,6 @@ class Download:
     def packed(self) -> bool:
         """Whether the file is unpacked after fetching."""
         return self.urls[0].endswith(".gz")
-
-
-def downloads(benchmark: Benchmark, root: Path) -> Iterator[Download]:
-    """What is absent of a benchmark and torchvision knows how to download.
-
-    A part that is there in any layout is not asked for.
-    """
-    if benchmark.name != "digits":
-        return
-    from torchvision.datasets import MNIST, SVHN, USPS
-
-    known = []
-    folder = folder_of(root, "digits")
-    for name, md5 in MNIST.resources:
-        part = "train" if name.startswith("train") else "test"
-        urls = tuple(f"{mirror}{name}" for mirror in MNIST.mirrors)
-        path = folder / "MNIST" / "raw" / name.removesuffix(".gz")
-        known.append(Download("mnist", part, urls, md5, path))
-    for domain, source in (("usps", USPS), ("svhn", SVHN)):
-        for part in ("test", "train"):
-            url, name, md5 = source.split_list[part]
-            known.append(Download(domain, part, (url,), md5, folder / name))
-    there = {name: benchmark.domain(name).parts() for name in ("mnist", "usps", "svhn")}
-    yield from (one for one in known if one.part not in there[one.domain])
 
 
 def fetch(download: Download) -> None:

@@ -164,6 +164,29 @@ class TestBadInput:
             call(get_benchmark("digits", tmp_path))
 
 
+def test_only_parts_that_are_absent_in_every_layout_are_downloaded(tmp_path, write):
+    images, labels = write.digits(12)
+    write.npz(tmp_path / "digits" / "svhn.npz", x_test=images, y_test=labels)
+    write.usps(tmp_path / "digits" / "usps" / "usps.bz2")
+    write.idx(tmp_path / "digits")
+    (tmp_path / "digits" / "MNIST" / "raw" / "t10k-labels-idx1-ubyte").unlink()
+    found = get_benchmark("digits", tmp_path).missing_downloads()
+    wanted = {("mnist", "test"), ("svhn", "train"), ("usps", "test")}
+    assert {(one.domain, one.part) for one in found} == wanted
+
+
+def test_what_torchvision_can_download_goes_where_it_is_looked_for(tmp_path):
+    found = get_benchmark("digits", tmp_path).missing_downloads()
+    assert [d.domain for d in found] == ["mnist"] * 4 + ["usps"] * 2 + ["svhn"] * 2
+    assert all(len(d.md5) == 32 for d in found)
+    for d in found:
+        d.path.parent.mkdir(parents=True, exist_ok=True)
+        d.path.touch()
+    assert get_benchmark("digits", tmp_path).present() == ("mnist", "svhn", "usps")
+    assert get_benchmark("digits", tmp_path).missing_downloads() == ()
+    assert get_benchmark("pacs", tmp_path).missing_downloads() == ()
+
+
 @pytest.mark.real_data
 class TestRealData:
     def test_the_first_ten_thousand_training_images_are_the_source(self, real_root):

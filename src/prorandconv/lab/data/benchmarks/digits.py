@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from torchvision.datasets import MNIST, SVHN, USPS
 
 from ...errors import DataError
 from ..arrays import DIGIT_NAMES, ArrayDomain, FileLayout, Layout, NpzLayout
 from ..benchmark import DIGITS_RECIPE, Benchmark, Published
+from ..download import Download
 from ..folders import folder_of
 from ..image_files import Options
 from ..images import ImageFormat
@@ -135,6 +139,19 @@ _EXTRAS = {
 }
 
 
+def _downloads(folder: Path) -> Iterator[Download]:
+    """What torchvision knows how to download."""
+    for name, md5 in MNIST.resources:
+        part = "train" if name.startswith("train") else "test"
+        urls = tuple(f"{mirror}{name}" for mirror in MNIST.mirrors)
+        path = folder / "MNIST" / "raw" / name.removesuffix(".gz")
+        yield Download("mnist", part, urls, md5, path)
+    for domain, source in (("usps", USPS), ("svhn", SVHN)):
+        for part in ("test", "train"):
+            url, name, md5 = source.split_list[part]
+            yield Download(domain, part, (url,), md5, folder / name)
+
+
 def benchmark(root: Path, options: Options) -> Benchmark:
     """Digits: trained on MNIST's first 10,000 images, tested on the other domains."""
     folder = folder_of(root, "digits", "Digits")
@@ -157,4 +174,5 @@ def benchmark(root: Path, options: Options) -> Benchmark:
         },
         published=PUBLISHED,
         sources=SOURCES,
+        downloads=tuple(_downloads(folder)),
     )

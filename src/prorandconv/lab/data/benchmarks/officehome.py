@@ -18,7 +18,7 @@ _CLASSES = """
 """
 CLASSES = tuple(_CLASSES.split())
 
-DOMAINS: dict[str, tuple[str, ...]] = {
+SPELLINGS: dict[str, tuple[str, ...]] = {
     "art": ("Art",),
     "clipart": ("Clipart",),
     "product": ("Product",),
@@ -42,7 +42,7 @@ def benchmark(root: Path, options: Options) -> Benchmark:
     return folder_benchmark(
         "officehome",
         folder_of(root, "officehome", "OfficeHomeDataset_10072016"),
-        domains=DOMAINS,
+        domains=SPELLINGS,
         classes=CLASSES,
         options=options,
         published=PUBLISHED,

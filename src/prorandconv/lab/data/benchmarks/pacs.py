@@ -10,7 +10,7 @@ from ..image_files import Options
 
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
 
-DOMAINS: dict[str, tuple[str, ...]] = {
+SPELLINGS: dict[str, tuple[str, ...]] = {
     "art": ("art_painting",),
     "cartoon": (),
     "photo": (),
@@ -35,7 +35,7 @@ def benchmark(root: Path, options: Options) -> Benchmark:
     return folder_benchmark(
         "pacs",
         folder_of(root, "pacs", "pacs_data"),
-        domains=DOMAINS,
+        domains=SPELLINGS,
         classes=CLASSES,
         options=options,
         published_lists=True,

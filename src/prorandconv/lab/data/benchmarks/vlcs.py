@@ -10,7 +10,7 @@ from ..image_files import Options
 
 CLASSES = ("bird", "car", "chair", "dog", "person")
 
-DOMAINS: dict[str, tuple[str, ...]] = {
+SPELLINGS: dict[str, tuple[str, ...]] = {
     "voc2007": ("VOC2007", "PASCAL", "VOC", "Pascal VOC 2007"),
     "labelme": ("LabelMe",),
     "caltech101": ("Caltech101", "Caltech"),
@@ -34,7 +34,7 @@ def benchmark(root: Path, options: Options) -> Benchmark:
     return folder_benchmark(
         "vlcs",
         folder_of(root, "vlcs"),
-        domains=DOMAINS,
+        domains=SPELLINGS,
         classes=CLASSES,
         options=options,
         class_spellings={str(number): name for number, name in enumerate(CLASSES)},
