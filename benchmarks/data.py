@@ -68,7 +68,7 @@ def digits(root: Path) -> dict[str, Any]:
         stored = benchmark.domain("mnist").read("train")  # type: ignore[attr-defined]
         images, labels = stored.images[:10_000], torch.from_numpy(stored.labels[:10_000])
     else:
-        print("digits: MNIST is absent, generated images of its size are used")
+        print("digits: MNIST is missing, generated images of its size are used")
         images = np.random.default_rng(0).integers(0, 256, (10_000, 28, 28), dtype=np.uint8)
         labels = torch.arange(10_000) % 10
     ours: Images = InMemoryImages(
@@ -107,7 +107,7 @@ def photos(root: Path, count: int) -> dict[str, Any]:
         benchmark = get_benchmark("pacs", root)
         generated = "photo" not in benchmark.present()
         if generated:
-            print("pacs: PACS is absent, generated JPEGs of its size are used")
+            print("pacs: PACS is missing, generated JPEGs of its size are used")
             _generate(Path(made), count)
             root = Path(made)
         cold = get_benchmark("pacs", root, Options(cache_bytes=0)).load("photo", "test")

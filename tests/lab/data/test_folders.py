@@ -18,7 +18,7 @@ def test_spellings_differ_in_case_and_separators_only():
 def test_a_missing_root_is_named(open_benchmark, tmp_path):
     with pytest.raises(DataError, match="nowhere: no such folder; expected <domain>"):
         open_benchmark("folder", tmp_path / "nowhere")
-    with pytest.raises(DataError, match=r"'photo' is absent: looked for .*nowhere"):
+    with pytest.raises(DataError, match=r"'photo' is missing: looked for .*nowhere"):
         open_benchmark("pacs", tmp_path / "nowhere").load("photo", "test")
 
 
@@ -27,7 +27,7 @@ def test_a_missing_domain_is_named_and_left_out_of_what_is_present(open_benchmar
     found = open_benchmark("pacs", pacs)
     assert found.present() == ("art", "cartoon", "photo")
     assert found.missing() == ("sketch",)
-    with pytest.raises(DataError, match="domain 'sketch' is absent"):
+    with pytest.raises(DataError, match="domain 'sketch' is missing"):
         found.load("sketch", "test")
 
 
@@ -59,7 +59,7 @@ def test_two_folders_of_one_class_are_named(open_benchmark, tmp_path, write):
 @pytest.mark.parametrize("name", ["notes.txt", "image"])
 def test_a_file_that_is_no_image_by_its_name_is_named(open_benchmark, own, name):
     (own / "day" / "cat" / name).write_text("hello")
-    with pytest.raises(DataError, match=f"cat/{name}: not an image by its ending"):
+    with pytest.raises(DataError, match=f"cat/{name}: not an image by its file extension"):
         open_benchmark("folder", own).load("day", "test")
 
 

@@ -22,7 +22,7 @@ Published = Mapping[str, Mapping[str, int | tuple[int, ...]]]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a benchmark's networks are trained where nothing else is asked for."""
+    """A benchmark's default hyper-parameters."""
 
     epochs: int
     epochs_multi_source: int
@@ -32,7 +32,7 @@ class Recipe:
     weight_decay: float
     scheduler: str
     base_augmentation: bool
-    """random flip and random translation of the training images"""
+    """random horizontal flip and translation of the training images"""
 
 
 DIGITS_RECIPE = Recipe(
@@ -60,11 +60,11 @@ PHOTO_RECIPE = Recipe(
 
 @dataclass(frozen=True)
 class Findings:
-    """What a thorough look at a domain has shown."""
+    """What was found by reading all of a domain."""
 
     counts: Counts
     problems: tuple[str, ...] = ()
-    """what must be mended, each with its path and a remedy"""
+    """what must be fixed, each with its path and a remedy"""
     notes: tuple[str, ...] = ()
     """what is worth knowing: conversions, and how the split is made"""
 
@@ -82,7 +82,7 @@ class Domain(ABC):
 
     @abstractmethod
     def where(self) -> Path | None:
-        """Where the domain was found; None if it is absent."""
+        """Where the domain was found; None if it is missing."""
 
     @abstractmethod
     def parts(self) -> tuple[str, ...]:
@@ -104,10 +104,10 @@ class Domain(ABC):
     def load(self, split: Split) -> DomainImages:
         """The images of a split."""
 
-    def absent(self) -> DataError:
-        """The error that says what is missing and what would be right."""
+    def not_found(self) -> DataError:
+        """The error about a domain that is missing: what was looked for, and where."""
         looked = " or ".join(self.layouts())
-        return DataError(f"domain {self.name!r} is absent: looked for {looked}")
+        return DataError(f"domain {self.name!r} is missing: looked for {looked}")
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Benchmark:
     """other spellings of domains"""
     published: Published = field(default_factory=dict)
     sources: str = ""
-    """where to get the data and how to lay it out, for people"""
+    """where to get the data and how to lay it out, as shown to users"""
     downloads: tuple[Download, ...] = ()
     """files that can be fetched"""
     user_data: bool = False
@@ -163,7 +163,7 @@ class Benchmark:
 
     @property
     def std(self) -> tuple[float, float, float]:
-        """Deviation that each channel is divided by."""
+        """Standard deviation that each channel is divided by."""
         return self.format.std
 
     def identity(self) -> Identity:

@@ -27,9 +27,9 @@ _CONVERTED = {
     "1": "black and white, read as grey",
     "P": "palette, read through its colours",
     "CMYK": "CMYK, converted to RGB",
-    "RGBA": "alpha, laid over white",
-    "LA": "alpha, laid over white",
-    "PA": "alpha, laid over white",
+    "RGBA": "alpha, composited over white",
+    "LA": "alpha, composited over white",
+    "PA": "alpha, composited over white",
     "I;16": "16-bit, scaled to 8-bit",
     "I;16B": "16-bit, scaled to 8-bit",
 }
@@ -54,9 +54,9 @@ class Decoded:
 def decode(path: Path | str) -> Decoded:
     """Decode an image file to 8-bit grey or RGB.
 
-    Palette images are read through their colours, CMYK is converted, alpha is laid over white (what
-    is stored under transparent pixels is arbitrary) and 16-bit is scaled to 8. Pillow decodes all
-    of them: torchvision's decoder gives the same pixels, but some damaged files end its process.
+    Palette images are read through their colours, CMYK is converted, alpha is composited over white
+    (what is stored under transparent pixels is arbitrary) and 16-bit is scaled to 8. Pillow decodes
+    all of them: torchvision's decoder gives the same pixels, but some damaged files crash it.
 
     Args:
         path: the file.

@@ -1,4 +1,4 @@
-"""What can be downloaded: resumed where it broke off, checked, and never half there."""
+"""Downloads: resumed after an interruption, checked by their hash, and complete or not there."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Download:
 def fetch(download: Download) -> None:
     """Download a file unless it is there.
 
-    What was fetched before a break is kept beside the file as ``.part`` and gone on with. Two
+    What was fetched before an interruption is kept beside the file as ``.part`` and resumed. Two
     processes that fetch the same file take turns.
 
     Raises:
@@ -55,7 +55,7 @@ def fetch(download: Download) -> None:
     with FileLock(lock):
         if download.path.exists():
             return
-        _arrive(download, part)
+        _from_mirrors(download, part)
         if download.packed:
             with (
                 replacing(download.path) as temporary,
@@ -68,7 +68,7 @@ def fetch(download: Download) -> None:
             part.replace(download.path)
 
 
-def _arrive(download: Download, part: Path) -> None:
+def _from_mirrors(download: Download, part: Path) -> None:
     from torchvision.datasets.utils import check_integrity
 
     failures = []
@@ -86,7 +86,7 @@ def _arrive(download: Download, part: Path) -> None:
     raise DataError.at(
         download.path,
         f"could not be downloaded from {', '.join(failures)}",
-        "run the command again to go on, or put the file there by hand",
+        "run the command again to resume, or put the file there by hand",
     )
 
 
@@ -106,4 +106,4 @@ def _transfer(url: str, part: Path) -> None:
                 sink.write(chunk)
                 advance(len(chunk))
     if answer.length:
-        raise OSError(f"broke off {answer.length:,} bytes before the end")
+        raise OSError(f"connection lost {answer.length:,} bytes before the end")

@@ -65,7 +65,7 @@ def sub_folders(folder: Path) -> list[Path]:
 
 
 def images_in(folder: Path) -> list[Path]:
-    """Image files in a folder, by name; refuses files that are not images by their ending."""
+    """Image files in a folder, by name; refuses files without an extension of images."""
     paths = []
     for path in _listed(folder):
         if path.name.casefold() in _NOT_DATA:
@@ -79,8 +79,8 @@ def images_in(folder: Path) -> list[Path]:
         if path.suffix.casefold() not in SUFFIXES:
             raise DataError.at(
                 path,
-                "not an image by its ending",
-                f"move it away; images end in {' '.join(sorted(SUFFIXES))}",
+                "not an image by its file extension",
+                f"move it away; images have one of {' '.join(sorted(SUFFIXES))}",
             )
         paths.append(path)
     if not paths:
@@ -93,8 +93,8 @@ class FolderDomain(Domain):
     """A domain whose classes are folders of images.
 
     The test split is all of the domain's images: a target is never trained on. Training and
-    validation are parted by the published lists where there are some, else by a stratified split
-    of 90 to 10.
+    validation images follow the published lists where there are some, else a stratified 90/10
+    split.
 
     Attributes:
         name: the domain's name.
@@ -119,7 +119,7 @@ class FolderDomain(Domain):
     extra: str = ""
 
     def where(self) -> Path | None:
-        """The domain's folder; None if it is absent."""
+        """The domain's folder; None if it is missing."""
         wanted = {spelling(name) for name in (self.name, *self.spellings)}
         found = [path for path in sub_folders(self.folder) if spelling(path.name) in wanted]
         # a user's domains may differ in case alone
@@ -138,11 +138,11 @@ class FolderDomain(Domain):
         """The folder of each class.
 
         Raises:
-            DataError: the domain is absent, a class is missing, or a folder is no known class.
+            DataError: the domain or a class is missing, or a folder is no known class.
         """
         home = self.where()
         if home is None:
-            raise self.absent()
+            raise self.not_found()
         known = {spelling(name): name for name in self.classes}
         known.update((spelling(k), v) for k, v in self.class_spellings.items())
         found: dict[str, Path] = {}
@@ -183,7 +183,7 @@ class FolderDomain(Domain):
         """Decode every image."""
         try:
             files = self.files()
-            training, validation, rule = self.parted(files)
+            training, validation, rule = self.train_val_split(files)
         except DataError as error:
             return Findings({}, (str(error),))
         paths = [path for path, _ in files.values()]
@@ -193,16 +193,16 @@ class FolderDomain(Domain):
         broken = tuple(state.problem for state in seen.values() if state.problem)
         return Findings(self.counts(), broken, tuple(notes))
 
-    def parted(
+    def train_val_split(
         self, files: Mapping[str, tuple[Path, int]]
     ) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-        """Names of the training and validation images, and the rule that parted them."""
+        """Names of the training and validation images, and the rule of the split."""
         lists = find_lists(self.folder, (self.name, *self.spellings))
         if self.published_lists and lists is not None:
             training, validation = (self._listed(one, files) for one in lists)
             if both := set(training) & set(validation):
                 raise DataError.at(
-                    lists[1].path, f"{min(both)} is in the training list too", "mend the lists"
+                    lists[1].path, f"{min(both)} is in the training list too", "correct the lists"
                 )
             return training, validation, f"published lists in {lists[0].path.parent}"
         names = tuple(files)
@@ -219,7 +219,7 @@ class FolderDomain(Domain):
             name = f"{self.name}/{own}/{file}"
             if name not in files:
                 raise DataError.at(
-                    listed.path, f"lists {folder}/{file}, which is absent", "complete the images"
+                    listed.path, f"lists {folder}/{file}, which is missing", "complete the images"
                 )
             if files[name][1] != label:
                 raise DataError.at(
@@ -241,7 +241,7 @@ class FolderDomain(Domain):
         )
         names: Iterable[str] = files
         if split != "test":
-            training, validation, _ = self.parted(files)
+            training, validation, _ = self.train_val_split(files)
             names = training if split == "train" else validation
             if not names:
                 raise DataError.at(

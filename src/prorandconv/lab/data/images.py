@@ -24,7 +24,7 @@ class ImageFormat:
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
     base_augmentation: bool
-    """whether training images are flipped and translated at random"""
+    """whether training images are randomly flipped and translated"""
 
 
 @dataclass(frozen=True)

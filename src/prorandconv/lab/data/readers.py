@@ -152,10 +152,10 @@ def read_npz(path: Path, part: str) -> Arrays:
     """x_train and y_train, or x_test and y_test, of an .npz file."""
     names = (f"x_{part}", f"y_{part}")
     there = npz_names(path)
-    if absent := [name for name in names if name not in there]:
+    if missing := [name for name in names if name not in there]:
         raise DataError.at(
             path,
-            f"has no {' and no '.join(absent)}, only {', '.join(there) or 'nothing'}",
+            f"has no {' and no '.join(missing)}, only {', '.join(there) or 'nothing'}",
             "expected x_train, y_train, x_test, y_test, or one of the two pairs",
         )
     try:

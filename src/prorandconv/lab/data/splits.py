@@ -1,4 +1,4 @@
-"""Which images are for training, validation and testing: deterministic, and told by a hash."""
+"""Which images are for training, validation and testing: deterministic, with a hash of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 def stratified_split(
     names: Sequence[str], labels: Sequence[int], *, share: float = 0.1, seed: int = 0
 ) -> tuple[list[int], list[int]]:
-    """Part images into training and validation, each class in the same proportion.
+    """Split images into training and validation, each class in the same proportion.
 
     Within a class, images are ordered by a hash of seed and name and the first ones are for
     validation: the outcome depends on neither the order of listing nor the version of any
@@ -27,7 +27,7 @@ def stratified_split(
     Args:
         names: a name for each image that is the same on every machine.
         labels: the class of each image.
-        share: validation's part of each class, at least one image where the class has two.
+        share: validation's share of each class, at least one image where the class has two.
         seed: another seed gives another split.
 
     Returns:
@@ -93,6 +93,6 @@ def find_lists(folder: Path, names: Sequence[str]) -> tuple[PublishedList, Publi
             val = place / f"{name}_crossval_kfold.txt"
             if train.exists():
                 if not val.exists():
-                    raise DataError.at(val, "absent, though the training list is there", "add it")
+                    raise DataError.at(val, "missing, though the training list is there", "add it")
                 return PublishedList(train), PublishedList(val)
     return None

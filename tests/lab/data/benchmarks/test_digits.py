@@ -136,11 +136,11 @@ class TestSplits:
 
 
 class TestBadInput:
-    def test_an_absent_domain_is_named_with_what_was_looked_for(self, tmp_path):
+    def test_a_missing_domain_is_named_with_what_was_looked_for(self, tmp_path):
         benchmark = get_benchmark("digits", tmp_path / "nowhere")
         assert benchmark.present() == ()
         assert benchmark.missing() == ("mnist", "svhn", "mnist_m", "syn", "usps")
-        with pytest.raises(DataError, match=r"'svhn' is absent: looked for .*nowhere.*svhn\.npz"):
+        with pytest.raises(DataError, match=r"'svhn' is missing: looked for .*nowhere.*svhn\.npz"):
             benchmark.load("svhn", "test")
 
     def test_a_domain_without_training_images_says_so(self, tmp_path, write):
@@ -164,7 +164,7 @@ class TestBadInput:
             call(get_benchmark("digits", tmp_path))
 
 
-def test_only_parts_that_are_absent_in_every_layout_are_downloaded(tmp_path, write):
+def test_only_parts_that_are_missing_in_every_layout_are_downloaded(tmp_path, write):
     images, labels = write.digits(12)
     write.npz(tmp_path / "digits" / "svhn.npz", x_test=images, y_test=labels)
     write.usps(tmp_path / "digits" / "usps" / "usps.bz2")

@@ -45,7 +45,7 @@ def test_published_lists_are_followed(open_benchmark, pacs, place):
 @pytest.mark.parametrize(
     ("train", "val", "message"),
     [
-        ("art_painting/dog/pic_099.jpg 1", "", "lists dog/pic_099.jpg, which is absent"),
+        ("art_painting/dog/pic_099.jpg 1", "", "lists dog/pic_099.jpg, which is missing"),
         ("art_painting/dog/pic_001.jpg 2", "", "the label 2; expected 1"),
         ("art_painting/dog/pic_001.jpg", "", "line 1 is"),
         (
@@ -53,7 +53,7 @@ def test_published_lists_are_followed(open_benchmark, pacs, place):
             "art_painting/dog/pic_001.jpg 1",
             "training list too",
         ),
-        ("art_painting/dog/pic_001.jpg 1", None, "art_painting_crossval_kfold.txt: absent"),
+        ("art_painting/dog/pic_001.jpg 1", None, "art_painting_crossval_kfold.txt: missing"),
     ],
 )
 def test_wrong_lists_are_named(open_benchmark, pacs, train, val, message):
@@ -68,5 +68,5 @@ def test_wrong_lists_are_named(open_benchmark, pacs, train, val, message):
 def test_the_split_of_real_pacs_is_what_it_always_was(real_root):
     found = get_benchmark("pacs", real_root)
     files = found.domain("photo").files()
-    train, val, _ = found.domain("photo").parted(files)
+    train, val, _ = found.domain("photo").train_val_split(files)
     assert (len(train), len(val)) == (1503, 167)

@@ -54,7 +54,7 @@ def test_the_same_seed_builds_the_same(tmp_path, write, photos):
 
 
 def test_without_mnist_it_says_so(tmp_path, photos):
-    with pytest.raises(DataError, match="'mnist' is absent"):
+    with pytest.raises(DataError, match="'mnist' is missing"):
         make_mnist_m(tmp_path, photos)
 
 

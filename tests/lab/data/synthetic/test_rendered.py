@@ -15,7 +15,7 @@ from prorandconv.lab.data.synthetic.rendered import (
 
 
 def test_embedded_typefaces_draw_ten_different_digits():
-    style = Style(neighbours=0, turn=0, blur=0)
+    style = Style(neighbours=0, rotation=0, blur=0)
     for typeface in embedded_typefaces():
         images = [
             render([d], [typeface], style, np.random.default_rng(0))[0].tobytes() for d in range(10)
@@ -25,7 +25,7 @@ def test_embedded_typefaces_draw_ten_different_digits():
 
 
 def test_the_digit_stands_out_from_its_ground():
-    style = Style(neighbours=0, turn=0, blur=0, contrast=70)
+    style = Style(neighbours=0, rotation=0, blur=0, contrast=70)
     images = render([8] * 50, embedded_typefaces(), style, np.random.default_rng(0))
     grey = images.astype(int) @ np.array([299, 587, 114]) // 1000
     assert (grey.max((1, 2)) - grey.min((1, 2))).min() >= 60

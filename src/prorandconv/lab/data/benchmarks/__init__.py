@@ -26,7 +26,7 @@ def get_benchmark(
 ) -> Benchmark:
     """A benchmark by its name.
 
-    Nothing large is read before a domain is loaded, and absent domains are no error until then:
+    Nothing large is read before a domain is loaded, and missing domains are no error until then:
     see :meth:`Benchmark.present`.
 
     Args:

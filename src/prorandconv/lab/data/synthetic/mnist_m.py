@@ -80,13 +80,13 @@ def make_mnist_m(root: Path, photos: Path, *, seed: int = 0) -> Path:
     mnist = get_benchmark("digits", root).domain("mnist")
     assert isinstance(mnist, ArrayDomain)
     if not mnist.parts():
-        raise mnist.absent()
+        raise mnist.not_found()
     stored = {part: mnist.read(part) for part in mnist.parts()}
     side = max(max(digits.images.shape[1:3]) for digits in stored.values())
-    grounds = read_photos(photos, at_least=side)
+    backgrounds = read_photos(photos, at_least=side)
     random = np.random.default_rng(seed)
     made = {
-        part: Arrays(blend(digits.images, grounds, random), digits.labels)
+        part: Arrays(blend(digits.images, backgrounds, random), digits.labels)
         for part, digits in stored.items()
     }
     path = mnist.folder / "mnist_m_rebuilt.npz"
