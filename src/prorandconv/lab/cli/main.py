@@ -174,8 +174,7 @@ class DataMake:
 
     def run(self, out: Console) -> int:
         """Make and write the file."""
-        from ..data.synthetic.mnist_m import make_mnist_m
-        from ..data.synthetic.rendered import make_syn
+        from ..data.stand_ins import make_mnist_m, make_syn
         from ..files import data_root
 
         root = data_root(self.data_root)

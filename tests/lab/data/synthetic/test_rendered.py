@@ -1,17 +1,8 @@
-"""Rendered digits, and the stand-in for SYN made of them."""
+"""Rendered digits."""
 
 import numpy as np
-import pytest
 
-from prorandconv import ProRandConvError
-from prorandconv.lab.data import DataError, get_benchmark
-from prorandconv.lab.data.synthetic.rendered import (
-    EMBEDDED,
-    Style,
-    embedded_typefaces,
-    make_syn,
-    render,
-)
+from prorandconv.lab.data.synthetic.rendered import EMBEDDED, Style, embedded_typefaces, render
 
 
 def test_embedded_typefaces_draw_ten_different_digits():
@@ -39,26 +30,3 @@ def test_photos_become_the_ground():
     corner = images[:, :2, :2].reshape(20, -1, 3).mean(1)
     assert (corner[:, 2] > 230).all()
     assert (corner[:, :2] < 20).all()
-
-
-def test_the_stand_in_is_of_the_size_asked_for_and_never_called_syn(tmp_path):
-    path = make_syn(tmp_path, train_images=24, test_images=30)
-    assert path.name == "syn_rendered.npz"
-    benchmark = get_benchmark("digits", tmp_path)
-    assert benchmark.present() == ("syn_rendered",)
-    assert "syn_rendered" in benchmark.extras
-    assert benchmark.domain("syn_rendered").counts() == {
-        "train": (3, 3, 3, 3, 2, 2, 2, 2, 2, 2),
-        "test": (3,) * 10,
-    }
-
-
-def test_wrong_counts_are_named(tmp_path):
-    with pytest.raises(ProRandConvError, match="test_images"):
-        make_syn(tmp_path, test_images=0)
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path):
-    (tmp_path / "digits").write_text("a file")
-    with pytest.raises(DataError, match=r"syn_rendered\.npz: cannot be written \("):
-        make_syn(tmp_path, train_images=0, test_images=1)

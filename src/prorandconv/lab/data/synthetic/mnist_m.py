@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 
 from ...errors import DataError
 from ...progress import progress
-from ..arrays import ArrayDomain
-from ..benchmarks import get_benchmark
 from ..decoding import SUFFIXES, decode
-from ..readers import Arrays, write_npz
 
 Pixels = NDArray[np.uint8]
 
@@ -64,31 +61,3 @@ def read_photos(folder: Path, *, at_least: int) -> list[Pixels]:
             "name a folder of photos, such as BSDS500/data/images",
         )
     return photos
-
-
-def make_mnist_m(root: Path, photos: Path, *, seed: int = 0) -> Path:
-    """Build MNIST-M's like from MNIST and a folder of photos, such as BSDS500.
-
-    Args:
-        root: the folder of data sets, with MNIST in it.
-        photos: where photos are, at any depth.
-        seed: of the choice of crops.
-
-    Returns:
-        The file written: ``digits/mnist_m_rebuilt.npz``.
-    """
-    mnist = get_benchmark("digits", root).domain("mnist")
-    assert isinstance(mnist, ArrayDomain)
-    if not mnist.parts():
-        raise mnist.not_found()
-    stored = {part: mnist.read(part) for part in mnist.parts()}
-    side = max(max(digits.images.shape[1:3]) for digits in stored.values())
-    backgrounds = read_photos(photos, at_least=side)
-    random = np.random.default_rng(seed)
-    made = {
-        part: Arrays(blend(digits.images, backgrounds, random), digits.labels)
-        for part, digits in stored.items()
-    }
-    path = mnist.folder / "mnist_m_rebuilt.npz"
-    write_npz(path, made)
-    return path
