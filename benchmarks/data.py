@@ -112,6 +112,7 @@ def photos(root: Path, count: int) -> dict[str, Any]:
             root = Path(made)
         cold = get_benchmark("pacs", root, Options(cache_bytes=0)).load("photo", "test")
         warm = get_benchmark("pacs", root).load("photo", "test")
+        workers = cold.options.processes
         decoding = seconds(lambda: cold.batches(BATCH))
         for _ in warm.batches(BATCH):
             pass
@@ -119,14 +120,14 @@ def photos(root: Path, count: int) -> dict[str, Any]:
         print(f"pacs:   {len(warm) / cached:12,.0f} images/s from a warm cache")
         print(
             f"pacs:   {len(cold) / decoding:12,.0f} images/s decoding in every epoch "
-            f"with {cold.workers} workers: the cache is {decoding / cached:.1f} times as fast"
+            f"with {workers} workers: the cache is {decoding / cached:.1f} times as fast"
         )
         return {
             "generated": generated,
             "images": len(warm),
             "cached_images_per_second": len(warm) / cached,
             "decoding_images_per_second": len(cold) / decoding,
-            "decoding_workers": cold.workers,
+            "decoding_workers": workers,
             "cache_over_decoding": decoding / cached,
         }
 

@@ -29,18 +29,18 @@ def test_the_cache_keeps_to_its_limit_and_changes_no_pixel(open_benchmark, own, 
     for _ in range(2):
         pairs = zip(limited.batches(8), unlimited.batches(8), strict=True)
         assert all(torch.equal(a[0], b[0]) for a, b in pairs)
-    assert limited.cache.used == 5 * image
-    assert len(limited.cache.images) == 5
-    kept = sum(i.untyped_storage().nbytes() for i in limited.cache.images.values())
-    assert kept == limited.cache.used
+    assert limited.options.cache.used == 5 * image
+    assert len(limited.options.cache.images) == 5
+    kept = sum(i.untyped_storage().nbytes() for i in limited.options.cache.images.values())
+    assert kept == limited.options.cache.used
 
 
 def test_splits_of_a_domain_share_the_cache(open_benchmark, own):
     found = open_benchmark("folder", own)
     list(found.load("day", "test").batches(8))
-    used = found.load("day", "train").cache.used
+    used = found.load("day", "train").options.cache.used
     list(found.load("day", "train").batches(8))
-    assert found.load("day", "train").cache.used == used
+    assert found.load("day", "train").options.cache.used == used
 
 
 def test_grey_files_take_a_third_and_arrive_as_three_channels(open_benchmark, tmp_path, write):
@@ -50,7 +50,7 @@ def test_grey_files_take_a_third_and_arrive_as_three_channels(open_benchmark, tm
     images = open_benchmark("folder", tmp_path).load("day", "test")
     ((x, _),) = images.batches(8)
     assert x.shape == (8, 3, 224, 224)
-    assert images.cache.used == 8 * 224 * 224
+    assert images.options.cache.used == 8 * 224 * 224
 
 
 @pytest.mark.parametrize("workers", [0, 2])

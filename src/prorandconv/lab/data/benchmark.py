@@ -156,16 +156,6 @@ class Benchmark:
         """Side of an image in pixels."""
         return self.format.image_size
 
-    @property
-    def mean(self) -> tuple[float, float, float]:
-        """Mean that is subtracted from each channel of pixels in [0, 1]."""
-        return self.format.mean
-
-    @property
-    def std(self) -> tuple[float, float, float]:
-        """Standard deviation that each channel is divided by."""
-        return self.format.std
-
     def identity(self) -> Identity:
         """Which data this is.
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-
-import torch
 
 from ..errors import DataError, did_you_mean
 from .benchmark import PHOTO_RECIPE, Benchmark, Counts, Domain, Findings, Published
 from .decoding import SUFFIXES
-from .image_files import FolderImages, Options
+from .image_files import FolderImages, ImageFile, Options
 from .images import DomainImages, ImageFormat
 from .inspection import inspect, intact
 from .splits import PublishedList, Split, find_lists, stratified_split
@@ -105,7 +103,6 @@ class FolderDomain(Domain):
         options: how files are read.
         class_spellings: other names of class folders, and the class each stands for.
         published_lists: whether lists of training and validation images are looked for.
-        extra: empty for the paper's domains; else what this one is.
     """
 
     name: str
@@ -116,7 +113,6 @@ class FolderDomain(Domain):
     options: Options
     class_spellings: Mapping[str, str] = field(default_factory=dict)
     published_lists: bool = False
-    extra: str = ""
 
     def where(self) -> Path | None:
         """The domain's folder; None if it is missing."""
@@ -167,13 +163,14 @@ class FolderDomain(Domain):
             )
         return {name: found[name] for name in self.classes}
 
-    def files(self) -> dict[str, tuple[Path, int]]:
-        """Path and label of every image by its name ``domain/class/file``, in order."""
-        return {
-            f"{self.name}/{name}/{path.name}": (path, label)
+    def files(self) -> dict[str, ImageFile]:
+        """The files of all images by their names, in order."""
+        files = (
+            ImageFile(f"{self.name}/{name}/{path.name}", path, label)
             for label, (name, folder) in enumerate(self.class_folders().items())
             for path in images_in(folder)
-        }
+        )
+        return {file.name: file for file in files}
 
     def counts(self) -> Counts:
         """Count the images of each class."""
@@ -186,15 +183,15 @@ class FolderDomain(Domain):
             training, validation, rule = self.train_val_split(files)
         except DataError as error:
             return Findings({}, (str(error),))
-        paths = [path for path, _ in files.values()]
-        seen = inspect(paths, title=self.name, workers=self.options.workers)
+        paths = [file.path for file in files.values()]
+        seen = inspect(paths, title=self.name, workers=self.options.processes)
         notes = [f"split: {rule}, {len(training)} train, {len(validation)} val"]
         notes += [f"{path}: {s.conversion}" for path, s in seen.items() if s.conversion]
         broken = tuple(state.problem for state in seen.values() if state.problem)
         return Findings(self.counts(), broken, tuple(notes))
 
     def train_val_split(
-        self, files: Mapping[str, tuple[Path, int]]
+        self, files: Mapping[str, ImageFile]
     ) -> tuple[tuple[str, ...], tuple[str, ...], str]:
         """Names of the training and validation images, and the rule of the split."""
         lists = find_lists(self.folder, (self.name, *self.spellings))
@@ -206,13 +203,11 @@ class FolderDomain(Domain):
                 )
             return training, validation, f"published lists in {lists[0].path.parent}"
         names = tuple(files)
-        one, other = stratified_split(names, [label for _, label in files.values()])
+        one, other = stratified_split(names, [file.label for file in files.values()])
         rule = "stratified 90/10 by hash, seed 0"
         return tuple(names[i] for i in one), tuple(names[i] for i in other), rule
 
-    def _listed(
-        self, listed: PublishedList, files: Mapping[str, tuple[Path, int]]
-    ) -> tuple[str, ...]:
+    def _listed(self, listed: PublishedList, files: Mapping[str, ImageFile]) -> tuple[str, ...]:
         names = []
         for folder, file, label in listed.entries():
             own = next((c for c in self.classes if spelling(c) == spelling(folder)), folder)
@@ -221,11 +216,11 @@ class FolderDomain(Domain):
                 raise DataError.at(
                     listed.path, f"lists {folder}/{file}, which is missing", "complete the images"
                 )
-            if files[name][1] != label:
+            if files[name].label != label:
                 raise DataError.at(
                     listed.path,
                     f"gives {folder}/{file} the label {label + 1}",
-                    f"expected {files[name][1] + 1}, that of its folder",
+                    f"expected {files[name].label + 1}, that of its folder",
                 )
             names.append(name)
         return tuple(names)
@@ -235,9 +230,9 @@ class FolderDomain(Domain):
         files = self.files()
         contents = intact(
             self.folder / self.name,
-            [path for path, _ in files.values()],
+            [file.path for file in files.values()],
             title=self.name,
-            workers=self.options.workers,
+            workers=self.options.processes,
         )
         names: Iterable[str] = files
         if split != "test":
@@ -249,16 +244,12 @@ class FolderDomain(Domain):
                     f"no images for the {split} split",
                     "some class needs two images or more, of which one is for validation",
                 )
-        chosen = {name: files[name] for name in names}
         return FolderImages(
-            {name: path for name, (path, _) in chosen.items()},
-            [contents[path] for path, _ in chosen.values()],
-            torch.tensor([label for _, label in chosen.values()], dtype=torch.int64),
+            [replace(files[name], content=contents[files[name].path]) for name in names],
             classes=self.classes,
             split=split,
             format=self.format,
-            cache=self.options.cache,
-            workers=self.options.workers,
+            options=self.options,
         )
 
 

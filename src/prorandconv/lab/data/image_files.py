@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
+from typing_extensions import Self
 
 from ...errors import ProRandConvError
 from .decoding import decode
-from .images import DomainImages, ImageFormat, Images
+from .images import DomainImages, ImageFormat
 from .pixels import resize
 from .splits import Split, fingerprint
 
@@ -22,12 +23,6 @@ CACHE_BYTES = 2 * 1024**3
 
 FEW = 16
 """So many files are decoded faster than worker processes start."""
-
-
-def available_cores() -> int:
-    """Cores this process may use, at most 8: decoding gains little from more."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(cores or 1, 8)
 
 
 @dataclass
@@ -84,6 +79,14 @@ class Options:
             raise ProRandConvError.about("workers", self.workers, "None or a number from 0")
         object.__setattr__(self, "cache", DecodedCache(self.cache_bytes))
 
+    @property
+    def processes(self) -> int:
+        """How many processes decode: of all cores at most 8, since more gain little."""
+        if self.workers is not None:
+            return self.workers
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return min(cores or 1, 8)
+
 
 def unused_generator() -> torch.Generator:
     """Loaders draw a seed for their workers; from torch's own generator it would be missed there.
@@ -104,51 +107,57 @@ def _unpacked(packed: tuple[Tensor, list[int]], size: int) -> list[Tensor]:
     return [part.view(-1, size, size) for part in torch.split(pixels, lengths)]
 
 
+@dataclass(frozen=True)
+class ImageFile:
+    """A file of a domain.
+
+    Attributes:
+        name: ``domain/class/file``, the same on every machine.
+        path: where it is.
+        label: its class.
+        content: a hash of its bytes.
+    """
+
+    name: str
+    path: Path
+    label: int
+    content: str = ""
+
+
 class FolderImages(DomainImages):
     """Images in files, decoded when they are needed.
 
     Args:
-        paths: the files by a name that is the same on every machine, in order.
-        contents: a hash of each file's content, in the same order.
-        labels: int64 ``(N,)``.
+        files: the files, in order.
         classes: names of the classes.
         split: which split this is.
         format: how the images reach the network.
-        cache: decoded images, shared by the sets of a benchmark.
-        workers: processes that decode; 0 decodes in this one.
+        options: the cache of decoded images, and the number of processes that decode.
     """
 
     def __init__(
         self,
-        paths: Mapping[str, Path],
-        contents: Sequence[str],
-        labels: Tensor,
+        files: Sequence[ImageFile],
         *,
         classes: tuple[str, ...],
         split: Split,
         format: ImageFormat,
-        cache: DecodedCache,
-        workers: int | None = None,
+        options: Options,
     ) -> None:
-        self.paths = tuple(paths.values())
-        self.names = tuple(paths)
-        self.labels = labels
-        self.classes = classes
-        self.split = split
-        self.format = format
-        self.cache = cache
-        self.workers = available_cores() if workers is None else workers
-        self.contents = tuple(contents)
-        members = zip(self.names, labels.tolist(), self.contents, strict=True)
-        self.fingerprint = fingerprint(
-            f"{name} {classes[label]} {content}" for name, label, content in members
-        )
+        labels = torch.tensor([file.label for file in files], dtype=torch.int64)
+        content = fingerprint(f"{file.name} {classes[file.label]} {file.content}" for file in files)
+        super().__init__(labels, classes, split, format, content)
+        self.files = tuple(files)
+        self.names = tuple(file.name for file in files)
+        self.paths = tuple(file.path for file in files)
+        self.options = options
 
     def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
         """Decode batches of images, or take them from the cache; see :meth:`Images.stored`."""
-        size, cached = self.format.image_size, self.cache.images
+        size, cache = self.format.image_size, self.options.cache
         missing = [
-            [i for i in index.tolist() if (self.paths[i], size) not in cached] for index in indices
+            [i for i in index.tolist() if (self.paths[i], size) not in cache.images]
+            for index in indices
         ]
         wanted = [positions for positions in missing if positions]
         few = sum(map(len, wanted)) <= FEW
@@ -156,7 +165,7 @@ class FolderImages(DomainImages):
             _Decoder(self.paths, size),
             batch_sampler=wanted,
             collate_fn=_packed,
-            num_workers=0 if few else min(self.workers, len(wanted)),
+            num_workers=0 if few else min(self.options.processes, len(wanted)),
             generator=unused_generator(),
         )
         decoded = iter(loader) if wanted else iter(())
@@ -164,27 +173,22 @@ class FolderImages(DomainImages):
             images = _unpacked(next(decoded), size) if positions else []
             fresh = dict(zip(positions, images, strict=True))
             for i, image in fresh.items():
-                self.cache.offer(self.paths[i], image)
+                cache.offer(self.paths[i], image)
             batch = [
-                fresh[i] if i in fresh else cached[self.paths[i], size] for i in index.tolist()
+                fresh[i] if i in fresh else cache.images[self.paths[i], size]
+                for i in index.tolist()
             ]
             channels = max(len(image) for image in batch)
             yield torch.stack([image.expand(channels, size, size) for image in batch])
 
     @classmethod
-    def joined(cls, sets: Sequence[Images]) -> FolderImages:
+    def joined(cls, sets: Sequence[Self]) -> Self:
         """The images of several sets as one, in the given order."""
-        own = [part for part in sets if isinstance(part, cls)]
-        if len(own) < len(sets) or not own:
-            raise ProRandConvError.about("sets", sets, "sets that are all image folders")
-        first = own[0]
+        first = sets[0]
         return cls(
-            {name: path for part in own for name, path in zip(part.names, part.paths, strict=True)},
-            [content for part in own for content in part.contents],
-            torch.cat([part.labels for part in own]),
+            [file for part in sets for file in part.files],
             classes=first.classes,
             split=first.split,
             format=first.format,
-            cache=first.cache,
-            workers=first.workers,
+            options=first.options,
         )

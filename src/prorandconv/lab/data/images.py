@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from typing_extensions import Self
 
 from ...errors import ProRandConvError
 from .pixels import flip, normalise, resize, translate
@@ -35,9 +36,8 @@ class EpochPlan:
     """
 
     order: Tensor
-    flipped: Tensor | None = None
-    translated: Tensor | None = None
-    corner: Tensor | None = None
+    moves: tuple[Tensor, Tensor, Tensor] | None = None
+    """which images are flipped, which translated, and the corners of the translated ones"""
 
     @classmethod
     def draw(cls, count: int, generator: torch.Generator | None, *, augment: bool) -> EpochPlan:
@@ -49,31 +49,28 @@ class EpochPlan:
             return cls(order)
         flipped = torch.rand(count, generator=generator) < 0.5
         translated = torch.rand(count, generator=generator) < 0.5
-        return cls(order, flipped, translated, torch.rand(count, 2, generator=generator))
+        return cls(order, (flipped, translated, torch.rand(count, 2, generator=generator)))
 
     def part(self, positions: Tensor) -> EpochPlan:
         """The plan of some positions of the epoch."""
-        if self.flipped is None or self.translated is None or self.corner is None:
+        if self.moves is None:
             return EpochPlan(self.order[positions])
-        return EpochPlan(
-            self.order[positions],
-            self.flipped[positions],
-            self.translated[positions],
-            self.corner[positions],
-        )
+        flipped, translated, corner = self.moves
+        moves = (flipped[positions], translated[positions], corner[positions])
+        return EpochPlan(self.order[positions], moves)
 
     def augmented(self, images: Tensor) -> Tensor:
         """Flip and translate the images of this part of the epoch."""
-        if self.flipped is None or self.translated is None or self.corner is None:
+        if self.moves is None:
             return images
-        images = flip(images, self.flipped.to(images.device))
-        return translate(images, self.translated.to(images.device), self.corner.to(images.device))
+        flipped, translated, corner = (part.to(images.device) for part in self.moves)
+        return translate(flip(images, flipped), translated, corner)
 
 
 class Images(ABC):
     """Labelled images of one split of one domain, or of several joined.
 
-    Attributes:
+    Args:
         labels: int64 ``(N,)``, positions in ``classes``.
         classes: names of the classes.
         split: which split this is; only ``"train"`` can be augmented.
@@ -81,11 +78,19 @@ class Images(ABC):
         fingerprint: a hash of what belongs to this split, to be stored with results.
     """
 
-    labels: Tensor
-    classes: tuple[str, ...]
-    split: Split
-    format: ImageFormat
-    fingerprint: str
+    def __init__(
+        self,
+        labels: Tensor,
+        classes: tuple[str, ...],
+        split: Split,
+        format: ImageFormat,
+        fingerprint: str,
+    ) -> None:
+        self.labels = labels
+        self.classes = classes
+        self.split = split
+        self.format = format
+        self.fingerprint = fingerprint
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -181,7 +186,7 @@ class DomainImages(Images):
 
     @classmethod
     @abstractmethod
-    def joined(cls, sets: Sequence[Images]) -> DomainImages:
+    def joined(cls, sets: Sequence[Self]) -> Self:
         """The images of several sets of this kind as one, in the given order."""
 
 
@@ -205,31 +210,24 @@ class InMemoryImages(DomainImages):
         split: Split,
         format: ImageFormat,
     ) -> None:
-        self.pixels = resize(pixels, format.image_size).contiguous()
-        self.labels = labels
-        self.classes = classes
-        self.split = split
-        self.format = format
         content = (part.reshape(-1).numpy().data for part in (pixels, labels))
-        self.fingerprint = fingerprint(content)
+        super().__init__(labels, classes, split, format, fingerprint(content))
+        self.pixels = resize(pixels, format.image_size).contiguous()
 
     def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
         """Gather batches of images; see :meth:`Images.stored`."""
         return (self.pixels[index] for index in indices)
 
     @classmethod
-    def joined(cls, sets: Sequence[Images]) -> InMemoryImages:
+    def joined(cls, sets: Sequence[Self]) -> Self:
         """The images of several sets as one, in the given order."""
-        own = [part for part in sets if isinstance(part, cls)]
-        if len(own) < len(sets) or not own:
-            raise ProRandConvError.about("sets", sets, "sets that are all held in memory")
-        channels = max(part.pixels.shape[1] for part in own)
-        size = own[0].format.image_size
-        pixels = torch.cat([part.pixels.expand(-1, channels, size, size) for part in own])
-        labels = torch.cat([part.labels for part in own])
-        first = own[0]
+        first = sets[0]
+        size = first.format.image_size
+        channels = max(part.pixels.shape[1] for part in sets)
+        pixels = torch.cat([part.pixels.expand(-1, channels, size, size) for part in sets])
+        labels = torch.cat([part.labels for part in sets])
         result = cls(pixels, labels, classes=first.classes, split=first.split, format=first.format)
-        result.fingerprint = fingerprint(part.fingerprint for part in own)
+        result.fingerprint = fingerprint(part.fingerprint for part in sets)
         return result
 
 
@@ -242,15 +240,13 @@ class Subset(Images):
     """
 
     def __init__(self, images: Images, count: int) -> None:
-        self.images = images
         # Not the first ones, nor every n-th: sets may be sorted, or their classes take turns.
         generator = torch.Generator().manual_seed(0)
-        self.index = torch.randperm(len(images), generator=generator)[:count].sort().values
-        self.labels = images.labels[self.index]
-        self.classes = images.classes
-        self.split = images.split
-        self.format = images.format
-        self.fingerprint = fingerprint([images.fingerprint, str(len(self.index))])
+        index = torch.randperm(len(images), generator=generator)[:count].sort().values
+        content = fingerprint([images.fingerprint, str(len(index))])
+        super().__init__(images.labels[index], images.classes, images.split, images.format, content)
+        self.images = images
+        self.index = index
 
     def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
         """Read batches of images; see :meth:`Images.stored`."""

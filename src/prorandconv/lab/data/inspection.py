@@ -16,7 +16,7 @@ from ..errors import DataError
 from ..files import cache_folder, replacing
 from ..progress import progress
 from .decoding import decode
-from .image_files import FEW, available_cores, unused_generator
+from .image_files import FEW, unused_generator
 from .splits import fingerprint
 
 
@@ -24,12 +24,12 @@ from .splits import fingerprint
 class FileState:
     """What reading a file has shown."""
 
-    content: str
+    content: str = ""
     """a hash of its bytes"""
-    problem: str = ""
-    """why it cannot be decoded"""
     conversion: str = ""
     """what is done with a file that is not 8-bit grey or RGB"""
+    problem: str = ""
+    """why it cannot be decoded"""
 
 
 @dataclass(frozen=True)
@@ -39,26 +39,16 @@ class _Inspector(Dataset[FileState]):
     def __getitem__(self, position: int) -> FileState:
         path = self.paths[position]
         try:
-            content = hashlib.sha256(path.read_bytes()).hexdigest()[:32]
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            return FileState("", f"{path}: cannot be read ({reason}); replace or remove it")
-        try:
-            return FileState(content, conversion=decode(path).conversion)
-        except DataError as error:
-            return FileState(content, problem=str(error))
+            conversion = decode(path).conversion
+            return FileState(hashlib.sha256(path.read_bytes()).hexdigest()[:32], conversion)
+        except (DataError, OSError) as error:
+            return FileState(problem=str(error))
 
     def __len__(self) -> int:
         return len(self.paths)
 
 
-def _as_lists(items: list[FileState]) -> list[FileState]:
-    return items
-
-
-def inspect(
-    paths: Sequence[Path], *, title: str, workers: int | None = None
-) -> dict[Path, FileState]:
+def inspect(paths: Sequence[Path], *, title: str, workers: int) -> dict[Path, FileState]:
     """Read and decode every file once.
 
     Args:
@@ -66,11 +56,10 @@ def inspect(
         title: whose files they are, for the progress bar.
         workers: processes that decode; 0 decodes in this one.
     """
-    workers = available_cores() if workers is None else workers
     loader = DataLoader(
         _Inspector(paths),
         batch_size=32,
-        collate_fn=_as_lists,
+        collate_fn=list,
         num_workers=0 if len(paths) <= FEW else workers,
         generator=unused_generator(),
     )
@@ -82,9 +71,7 @@ def inspect(
     return dict(zip(paths, states, strict=True))
 
 
-def intact(
-    folder: Path, paths: Sequence[Path], *, title: str, workers: int | None = None
-) -> dict[Path, str]:
+def intact(folder: Path, paths: Sequence[Path], *, title: str, workers: int) -> dict[Path, str]:
     """Content hashes of image files, all of which can be decoded.
 
     Files are read and decoded once; what was found is kept in the cache folder until a file's

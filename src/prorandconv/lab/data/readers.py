@@ -89,17 +89,6 @@ def read_idx(images: Path, labels: Path) -> Arrays:
     return checked(images, loaded[0], loaded[1])
 
 
-def count_idx(images: Path, labels: Path) -> NDArray[np.int64]:
-    """Labels of a pair of idx files, without the pixels."""
-    from torchvision.datasets import mnist
-
-    try:
-        read: NDArray[np.int64] = mnist.read_label_file(str(labels)).numpy()
-    except (AssertionError, KeyError, RuntimeError, ValueError) as error:
-        raise DataError.at(labels, "not an idx file, or a truncated one", _DAMAGED) from error
-    return read
-
-
 def read_mat(path: Path) -> Arrays:
     """SVHN's and SYN's .mat: X ``(32, 32, 3, N)`` and y, where SVHN calls the digit 0 10."""
     from scipy.io import loadmat

@@ -17,7 +17,6 @@ from ..image_files import Options
 from ..images import ImageFormat
 from ..readers import (
     Arrays,
-    count_idx,
     count_png_list,
     count_usps,
     read_idx,
@@ -70,7 +69,6 @@ _IDX = FileLayout(
     },
     read_idx,
     folders=("MNIST/raw",),
-    label_reader=count_idx,
 )
 
 

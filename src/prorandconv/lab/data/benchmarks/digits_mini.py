@@ -110,15 +110,6 @@ def _resized(images: Pixels) -> Pixels:
     return np.stack([np.asarray(Image.fromarray(image).resize(size, way)) for image in images])
 
 
-def content_hash(made: dict[str, Arrays]) -> str:
-    """A hash of all images and labels."""
-    return fingerprint(
-        part
-        for name in sorted(made)
-        for part in (name, made[name].images.tobytes(), made[name].labels.tobytes())
-    )
-
-
 def home() -> Path:
     """Where the made domains are kept; another version of a package has another folder."""
     versions = (f"{name} {version(name)}" for name in MADE_FROM)
