@@ -31,6 +31,14 @@ def test_gaussian_window_of_many_widths():
     torch.testing.assert_close(windows[1], functional.gaussian_window(3, 0.7))
 
 
+def test_a_window_first_made_in_inference_mode_serves_gradients_later():
+    with torch.inference_mode():
+        functional.gaussian_window(13, 0.8)
+    sigma = torch.tensor(0.8, dtype=torch.float32, requires_grad=True)
+    functional.gaussian_window(13, sigma).sum().backward()
+    assert sigma.grad > 0
+
+
 def test_narrow_window_leaves_a_one_by_one_kernel():
     x, weight = torch.randn(2, 3, 8, 8), torch.randn(3, 3, 3, 3)
     smoothed = weight * functional.gaussian_window(3, 1e-2)

@@ -5,7 +5,6 @@ Images are floating point, ``(N, C, H, W)`` unless a function says otherwise.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -14,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from . import checks, ops
+from .caching import cached
 from .errors import ProRandConvError
 from .ops import Engine
 from .ops.block import Block, Contrast, standardised
@@ -99,7 +99,7 @@ def gaussian_window(
     return torch.exp(distance / -sigma.square().view(*sigma.shape, 1, 1))
 
 
-@functools.lru_cache(maxsize=16)
+@cached(maxsize=16)
 def _half_squared_distance(kernel_size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """(i² + j²) / 2 of a kernel's taps (k, k), from the middle."""
     tap = torch.arange(kernel_size, dtype=dtype, device=device) - kernel_size // 2

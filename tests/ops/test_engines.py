@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 import torchvision
 from hypothesis import given
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
 from prorandconv.ops import native
@@ -332,6 +333,17 @@ def test_eager_engine_needs_no_value_on_the_host():
         assert result.shape == (4, 3, 16, 16)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_size_first_seen_as_fake_tensors_works_afterwards(engine):
+    def convolve():
+        x, weight = torch.ones(2, 3, 11, 6), torch.ones(3, 3, 3, 3)
+        return functional.deform_conv(x, weight, torch.zeros(18, 11, 6), engine=engine)
+
+    with FakeTensorMode():
+        assert convolve().shape == (2, 3, 11, 6)
+    assert convolve()[0, 0, 1, 1] == 27
+
+
 class TestNative:
     """What only the compiled engine has to prove."""
 
@@ -387,8 +399,6 @@ class TestNative:
         assert functional.deform_conv(x, weight, offsets, engine="native").shape == x.shape
 
     def test_fake_tensors_pass_through(self):
-        from torch._subclasses.fake_tensor import FakeTensorMode
-
         with FakeTensorMode():
             x, weight = torch.empty(2, 3, 9, 9), torch.empty(3, 3, 3, 3)
             result = functional.deform_conv(x, weight, torch.empty(18, 9, 9), engine="native")

@@ -9,13 +9,13 @@ images or has a shape that depends on data.
 
 from __future__ import annotations
 
-import functools
 import math
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..caching import cached
 from .block import Block, Contrast, Repeats
 from .reference import wrap
 
@@ -116,15 +116,19 @@ def _reach(block: Block) -> float:
         return 0.0
     if block.reach is not None:
         return block.reach
-    if block.offsets.device.type == "cpu":
-        return float(block.offsets.abs().max())
-    return float("inf")
+    return float(block.offsets.abs().max()) if _readable(block.offsets) else math.inf
+
+
+def _readable(tensor: Tensor) -> bool:
+    """Whether there are values, and reading them costs no synchronisation."""
+    plain = type(tensor) in (Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
+    return plain and tensor.device.type == "cpu"
 
 
 def _active_taps(weight: Tensor) -> tuple[int, ...]:
     """Taps whose weights matter at this precision: Gaussian smoothing makes most of them vanish."""
     taps = weight.shape[-1] ** 2
-    if weight.device.type != "cpu" or torch.compiler.is_compiling():
+    if not _readable(weight):
         return tuple(range(taps))
     largest = weight.abs().amax((0, 1)).flatten()
     threshold = largest.max() * torch.finfo(weight.dtype).eps / 16
@@ -141,9 +145,7 @@ def _window_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, list[
     height, width = block.size
     spread = 0 if block.offsets is None else 1
     device, dtype = block.weight.device, block.weight.dtype
-    # Dynamo warns of caches, and a compiled graph keeps its constants anyway.
-    shapes_only = _window.__wrapped__ if torch.compiler.is_compiling() else _window
-    rows, row_inside, column_inside, falls_on = shapes_only(
+    rows, row_inside, column_inside, falls_on = _window(
         height, width, block.weight.shape[1], block.kernel_size, taps, spread, block.padding, device
     )
     weight = block.weight.flatten(2)[:, :, list(taps)]
@@ -171,7 +173,7 @@ def _merged(shares: Tensor, falls_on: Tensor, weight: Tensor) -> list[Tensor]:
     return [torch.mm(shares.t(), channel.flatten(1)) for channel in by_source]
 
 
-@functools.lru_cache(maxsize=8)
+@cached(maxsize=8)
 def _window(
     height: int,
     width: int,
