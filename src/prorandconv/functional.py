@@ -16,8 +16,8 @@ from . import checks, ops
 from .caching import cached
 from .errors import ProRandConvError
 from .ops import Engine
-from .ops.block import Block, Contrast, standardised
-from .ops.reference import pad_same
+from .ops.block import Block, Contrast
+from .ops.formulas import contrasted, pad_same, standardised
 
 if TYPE_CHECKING:
     from .params import BlockParams, ProRandConvParams, RandConvParams
@@ -68,8 +68,8 @@ def deform_conv(
         True
     """
     _check_convolution(x, weight, offsets, padding)
-    operator = ops.prepare(Block(weight, offsets, (x.shape[-2], x.shape[-1]), padding), engine)
-    return ops.apply(operator, x, Contrast(standardise=False, tanh=False), repeats=1)
+    block = Block(weight, offsets, (x.shape[-2], x.shape[-1]), padding)
+    return ops.apply(x, block, Contrast(standardise=False, tanh=False), 1, engine)
 
 
 def gaussian_window(
@@ -137,11 +137,9 @@ def contrast(
         raise ProRandConvError.about(
             "gamma, beta", (gamma, beta), "both tensors of shape (C,), or neither"
         )
-    if standardise:
-        x = standardised(x, eps)
-    if affine and gamma is not None and beta is not None:
-        x = x * gamma[:, None, None] + beta[:, None, None]
-    return x.tanh() if tanh else x
+    if not affine:
+        gamma = beta = None
+    return contrasted(x, Contrast(standardise, gamma, beta, tanh, eps))
 
 
 def pro_rand_conv(
@@ -252,11 +250,11 @@ def _blocks(
     size = (images.shape[-2], images.shape[-1])
     if not params.layered:
         block = Block(weight, offsets, size, padding, params.reach)
-        return ops.apply(ops.prepare(block, engine), images, after, params.repeats)
+        return ops.apply(images, block, after, params.repeats, engine)
     most = max(params.repeats) if isinstance(params.repeats, tuple) else params.repeats
     for number, layer in enumerate(weight.unbind(-5)[:most]):
         block = Block(layer, offsets, size, padding, params.reach)
-        images = ops.apply(ops.prepare(block, engine), images, after, params.in_layer(number))
+        images = ops.apply(images, block, after, params.in_layer(number), engine)
     return images
 
 

@@ -14,10 +14,6 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
 from prorandconv.ops import native
 from prorandconv.ops.block import Block, Contrast
-from prorandconv.ops.eager import EagerOperator
-from prorandconv.ops.native import NativeOperator
-from prorandconv.ops.per_image import PerImageOperator
-from prorandconv.ops.reference import ReferenceOperator
 
 without_native = pytest.mark.skipif(
     ops.engines()["native"].startswith("the "), reason=ops.engines()["native"]
@@ -135,10 +131,10 @@ def test_repetitions_follow_the_formula(engine, dtype, standardise, affine, tanh
         expected = torchvision_deform_conv(expected, weight, offsets)
         expected = functional.contrast(expected, gamma, beta, standardise=standardise, tanh=tanh)
     given_offsets = None if offset_scale is None else offsets.to(dtype)
-    operator = ops.prepare(Block(weight.to(dtype), given_offsets, (21, 18), "zeros"), engine)
+    block = Block(weight.to(dtype), given_offsets, (21, 18), "zeros")
     if affine:
         gamma, beta = gamma.to(dtype), beta.to(dtype)
-    actual = ops.apply(operator, x.to(dtype), Contrast(standardise, gamma, beta, tanh), 3)
+    actual = ops.apply(x.to(dtype), block, Contrast(standardise, gamma, beta, tanh), 3, engine)
     tolerance = {torch.float32: 1e-4, torch.float64: 1e-10}[dtype]
     torch.testing.assert_close(actual.double(), expected, atol=tolerance, rtol=tolerance)
 
@@ -234,22 +230,14 @@ class TestOneDrawPerImage:
             torch.set_num_threads(threads)
         assert all(torch.equal(results[0], other) for other in results)
 
-    def test_the_chosen_engine_serves(self):
-        weight, offsets = torch.zeros(2, 3, 3, 3, 3), torch.zeros(2, 18, 8, 8)
-        block = Block(weight, offsets, (8, 8), "zeros")
-        assert type(ops.prepare(block, "eager")) is PerImageOperator
-        assert type(ops.prepare(block, "reference")) is ReferenceOperator
-        has_native = ops.engines()["native"].startswith("available")
-        assert type(ops.prepare(block)) is (NativeOperator if has_native else PerImageOperator)
-
     @pytest.mark.parametrize("has_offsets", [True, False])
     def test_eager_engine_needs_no_value_on_the_host(self, has_offsets):
         weight = torch.empty(4, 3, 3, 3, 3, device="meta")
         offsets = torch.empty(4, 18, 16, 16, device="meta") if has_offsets else None
-        operator = ops.prepare(Block(weight, offsets, (16, 16), "zeros"), "eager")
+        block = Block(weight, offsets, (16, 16), "zeros")
         affine = torch.empty(2, 4, 3, device="meta")
         images = torch.empty(4, 3, 16, 16, device="meta")
-        result = ops.apply(operator, images, Contrast(True, *affine), (2, 0, 1, 3))
+        result = ops.apply(images, block, Contrast(True, *affine), (2, 0, 1, 3), "eager")
         assert result.shape == (4, 3, 16, 16)
 
 
@@ -288,11 +276,10 @@ def test_an_image_comes_out_the_same_bits_alone_and_in_a_batch(engine, size, off
     x, weight = torch.randn(33, 3, *size), torch.randn(3, 3, 3, 3) / 5
     offsets = offset_scale * torch.randn(18, *size)
     gamma, beta = torch.randn(2, 3)
-    operator = ops.prepare(Block(weight, offsets, size, "zeros"), engine)
-    contrast = Contrast(True, gamma, beta, True)
-    together = ops.apply(operator, x, contrast, 4)
+    draw = Block(weight, offsets, size, "zeros"), Contrast(True, gamma, beta, True), 4, engine
+    together = ops.apply(x, *draw)
     for some in (slice(0, 1), slice(4, 6), slice(7, 10), slice(20, 33)):
-        assert torch.equal(ops.apply(operator, x[some], contrast, 4), together[some])
+        assert torch.equal(ops.apply(x[some], *draw), together[some])
 
 
 @pytest.mark.parametrize("engine", ["reference", "eager", "auto"])
@@ -327,9 +314,9 @@ def test_eager_engine_needs_no_value_on_the_host():
             "zeros",
             reach,
         )
-        operator = ops.prepare(block, "eager")
         contrast = Contrast(True, torch.empty(3, device="meta"), torch.empty(3, device="meta"))
-        result = ops.apply(operator, torch.empty(4, 3, 16, 16, device="meta"), contrast, 2)
+        images = torch.empty(4, 3, 16, 16, device="meta")
+        result = ops.apply(images, block, contrast, 2, "eager")
         assert result.shape == (4, 3, 16, 16)
 
 
@@ -353,8 +340,8 @@ class TestNative:
     def draw(self):
         weight, gamma, beta = torch.randn(3, 3, 3, 3) / 5, *torch.randn(2, 3)
         offsets = 0.4 * torch.randn(18, 40, 36)
-        operator = ops.prepare(Block(weight, offsets, (40, 36), "zeros"), "native")
-        return lambda x, repeats: ops.apply(operator, x, Contrast(True, gamma, beta), repeats)
+        block, contrast = Block(weight, offsets, (40, 36), "zeros"), Contrast(True, gamma, beta)
+        return lambda x, repeats: ops.apply(x, block, contrast, repeats, "native")
 
     def test_number_of_threads_does_not_change_a_bit(self, draw):
         x = torch.randn(5, 3, 40, 36)
@@ -437,18 +424,27 @@ def test_native_engine_is_there_where_there_is_a_compiler():
     assert ops.engines()["native"].startswith("available")
 
 
-def test_auto_takes_native_for_single_precision_and_eager_otherwise():
-    single, double = torch.zeros(3, 3, 3, 3), torch.zeros(3, 3, 3, 3, dtype=torch.float64)
-    has_native = ops.engines()["native"].startswith("available")
-    chosen = ops.prepare(Block(single, None, (8, 8), "zeros"))
-    assert type(chosen) is (NativeOperator if has_native else EagerOperator)
-    assert type(ops.prepare(Block(double, None, (8, 8), "zeros"))) is EagerOperator
+class TestServing:
+    """Which engine computes."""
 
+    @staticmethod
+    def serving(engine, dtype=torch.float32):
+        block = Block(torch.zeros(3, 3, 3, 3, dtype=dtype), None, (8, 8), "zeros")
+        return ops.serving(torch.zeros(1, 3, 8, 8, dtype=dtype), block, Contrast(), engine)
 
-def test_without_the_kernel_the_eager_engine_serves_and_the_reason_is_told(monkeypatch):
-    monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
-    assert ops.engines()["native"] == "the native kernel was not compiled"
-    block = Block(torch.zeros(3, 3, 3, 3), None, (8, 8), "zeros")
-    assert type(ops.prepare(block)) is EagerOperator
-    with pytest.raises(ProRandConvError, match=r"^engine: got 'native', expected .*not compiled"):
-        ops.prepare(block, "native")
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_the_chosen_engine_serves(self, engine):
+        assert self.serving(engine) == engine
+
+    def test_auto_takes_native_for_single_precision_and_eager_otherwise(self):
+        has_native = ops.engines()["native"].startswith("available")
+        assert self.serving("auto") == ("native" if has_native else "eager")
+        assert self.serving("auto", torch.float64) == "eager"
+
+    def test_without_the_kernel_the_eager_engine_serves_and_the_reason_is_told(self, monkeypatch):
+        monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
+        assert ops.engines()["native"] == "the native kernel was not compiled"
+        assert self.serving("auto") == "eager"
+        message = r"^engine: got 'native', expected .*not compiled"
+        with pytest.raises(ProRandConvError, match=message):
+            self.serving("native")

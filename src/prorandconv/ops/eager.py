@@ -17,18 +17,55 @@ from torch import Tensor
 
 from ..caching import cached
 from .block import Block, Contrast, Repeats
-from .reference import wrap
+from .formulas import wrap
 
 _CHUNK_BYTES = 20 << 20
 """Images are processed in chunks of this size: temporaries stay in cache, and below the size from
 which allocators map fresh memory at each operation."""
 
 
-class EagerOperator:
+def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
+    """Convolve, standardise, scale and squash ``repeats`` times, chunk by chunk."""
+    assert isinstance(repeats, int)
+    operator = _GatherSum(block)
+    count, channels, pixels = images.shape[0], len(operator.weights), math.prod(block.size)
+    result = images.new_empty(count, channels, *block.size)
+    bytes_per_image = result[:1].numel() * result.element_size()
+    chunk = max(8, _CHUNK_BYTES // bytes_per_image // 8 * 8)
+    affine = images.new_tensor([[1.0], [0.0]]).expand(2, channels)
+    if contrast.gamma is not None and contrast.beta is not None:
+        affine = torch.stack((contrast.gamma, contrast.beta))
+    if contrast.tanh:
+        affine = 2 * affine
+    for start in range(0, count, chunk):
+        some = slice(start, start + chunk)
+        source, target = images[some].flatten(1).t(), result[some].flatten(1).t()
+        width = source.shape[1]
+        # Two columns at least: a single one would take other kernels and round differently than
+        # in a batch.
+        columns = max(width, 2)
+        table = images.new_empty(channels * pixels, columns)
+        if source.numel() == table.numel():
+            # The place of the result is free until the end.
+            spare = result[some].view(-1, columns)
+        else:
+            spare = images.new_empty(len(source), columns)
+        if repeats % 2:
+            table, spare = spare, table
+        table.copy_(source)
+        scale, shift = affine.unsqueeze(-1).repeat(1, 1, columns)
+        for _ in range(repeats):
+            operator.repeat(table, spare, scale, shift, contrast)
+            table, spare = spare, table
+        target.copy_(table[:, :width])
+    return result
+
+
+class _GatherSum:
     """One draw, prepared as indices and weights of a gather-sum."""
 
     def __init__(self, block: Block) -> None:
-        self.block = block
+        self.size = block.size
         taps = _active_taps(block.weight)
         if _reach(block) <= 1:
             self.rows, self.weights = _window_operator(block, taps)
@@ -40,42 +77,7 @@ class EagerOperator:
             0, self.rows.numel(), per_pixel, dtype=torch.int32, device=self.rows.device
         )
 
-    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
-        """Convolve, standardise, scale and squash ``repeats`` times."""
-        assert isinstance(repeats, int)
-        count, channels, pixels = images.shape[0], len(self.weights), math.prod(self.block.size)
-        result = images.new_empty(count, channels, *self.block.size)
-        bytes_per_image = result[:1].numel() * result.element_size()
-        chunk = max(8, _CHUNK_BYTES // bytes_per_image // 8 * 8)
-        affine = images.new_tensor([[1.0], [0.0]]).expand(2, channels)
-        if contrast.gamma is not None and contrast.beta is not None:
-            affine = torch.stack((contrast.gamma, contrast.beta))
-        if contrast.tanh:
-            affine = 2 * affine
-        for start in range(0, count, chunk):
-            some = slice(start, start + chunk)
-            source, target = images[some].flatten(1).t(), result[some].flatten(1).t()
-            width = source.shape[1]
-            # Two columns at least: a single one would take other kernels and round differently
-            # than in a batch.
-            columns = max(width, 2)
-            table = images.new_empty(channels * pixels, columns)
-            if source.numel() == table.numel():
-                # The place of the result is free until the end.
-                spare = result[some].view(-1, columns)
-            else:
-                spare = images.new_empty(len(source), columns)
-            if repeats % 2:
-                table, spare = spare, table
-            table.copy_(source)
-            scale, shift = affine.unsqueeze(-1).repeat(1, 1, columns)
-            for _ in range(repeats):
-                self._once(table, spare, scale, shift, contrast)
-                table, spare = spare, table
-            target.copy_(table[:, :width])
-        return result
-
-    def _once(
+    def repeat(
         self, table: Tensor, result: Tensor, scale: Tensor, shift: Tensor, contrast: Contrast
     ) -> None:
         """One repetition from table to table (C * H * W, images), with an affine (C, images).
@@ -83,7 +85,7 @@ class EagerOperator:
         tanh(z) is computed as 1 - 2 / (1 + exp(2z)), which takes half the time of torch's own; the
         affine has doubled z on its way.
         """
-        height, width = self.block.size
+        height, width = self.size
         pixels, count = height * width, table.shape[1]
         planes = result.view(-1, pixels, count)
         for weights, its_scale, its_shift, target in zip(

@@ -19,6 +19,7 @@ from ..errors import ProRandConvError
 from .block import Block, Contrast, Repeats
 
 _PADDINGS = {"zeros": 0, "reflect": 1, "replicate": 2}
+_PLAIN = (Tensor, type(None))
 
 
 def _share_openmp() -> None:
@@ -67,46 +68,34 @@ INSTRUCTION_SET: str | None = None if isinstance(_LIBRARY, str) else _LIBRARY.pr
 """The vector instructions in use, or None if the kernel is not there."""
 
 
-class NativeOperator:
-    """One draw for the native kernel, which prepares it block by block as it goes."""
-
-    def __init__(self, block: Block) -> None:
-        if refusal := refuses(block.weight):
-            raise ProRandConvError.about("engine", "native", refusal)
-        self.block = block
-
-    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
-        """Convolve, standardise, scale and squash ``repeats`` times."""
-        block = self.block
-        # Only tracers need the dispatcher, which costs as much as a repetition on small images.
-        traced = torch.compiler.is_compiling() or type(images) is not Tensor
-        run = native_block if traced else _run
-        result: Tensor = run(
-            images.contiguous(),
-            block.weight,
-            block.offsets,
-            contrast.gamma,
-            contrast.beta,
-            contrast.standardise,
-            contrast.tanh,
-            contrast.eps,
-            [repeats] if isinstance(repeats, int) else list(repeats),
-            block.padding,
-        )
-        return result
-
-    def __repr__(self) -> str:
-        return f"NativeOperator({INSTRUCTION_SET}, size={self.block.size})"
+def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
+    """Convolve, standardise, scale and squash ``repeats`` times, in one call of the kernel."""
+    tensors = (images.contiguous(), block.weight, block.offsets, contrast.gamma, contrast.beta)
+    # Only tracers need the dispatcher, which costs as much as a repetition on small images.
+    traced = torch.compiler.is_compiling() or any(type(t) not in _PLAIN for t in tensors)
+    run = native_block if traced else _run
+    result: Tensor = run(
+        *tensors,
+        contrast.standardise,
+        contrast.tanh,
+        contrast.eps,
+        [repeats] if isinstance(repeats, int) else list(repeats),
+        block.padding,
+    )
+    return result
 
 
-def refuses(weight: Tensor) -> str | None:
+def refuses(images: Tensor, block: Block) -> str | None:
     """Why the kernel cannot serve a draw, in the form of what would be right; None if it can."""
     if UNAVAILABLE is not None:
         return f"'eager' or 'auto': {UNAVAILABLE}"
-    if weight.device.type != "cpu" or weight.dtype != torch.float32:
-        return f"'eager' or 'auto' for {weight.dtype} on {weight.device}: native is float32 on CPUs"
-    if weight.shape[-4] != weight.shape[-3]:
-        return f"'eager' or 'auto' for kernels {tuple(weight.shape)}: native keeps the channels"
+    for tensor in (images, block.weight, block.offsets):
+        if tensor is not None and (tensor.device.type != "cpu" or tensor.dtype != torch.float32):
+            given = f"{tensor.dtype} on {tensor.device}"
+            return f"'eager' or 'auto' for {given}: native is float32 on CPUs"
+    if block.weight.shape[-4] != block.weight.shape[-3]:
+        kernels = tuple(block.weight.shape)
+        return f"'eager' or 'auto' for kernels {kernels}: native keeps the channels"
     return None
 
 
