@@ -2,6 +2,7 @@
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import hypothesis.strategies as st
 import pytest
@@ -10,6 +11,7 @@ import torch.nn.functional as F
 import torchvision
 from hypothesis import given
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
 from prorandconv.ops import native
@@ -282,26 +284,66 @@ def test_an_image_comes_out_the_same_bits_alone_and_in_a_batch(engine, size, off
         assert torch.equal(ops.apply(x[some], *draw), together[some])
 
 
-@pytest.mark.parametrize("engine", ["reference", "eager", "auto"])
-def test_gradients_are_those_of_the_formula(engine):
-    x = torch.randn(1, 2, 5, 4, dtype=torch.float64, requires_grad=True)
-    weight = torch.randn(2, 2, 3, 3, dtype=torch.float64, requires_grad=True)
-    offsets = 0.4 * torch.randn(18, 5, 4, dtype=torch.float64) + 0.05
-    convolve = lambda x, w: functional.deform_conv(x, w, offsets, engine=engine)  # noqa: E731
-    assert torch.autograd.gradcheck(convolve, (x, weight))
+class TestGradients:
+    """Where a derivative is wanted, the reference engine computes, whichever was asked for."""
 
+    NAMES = ("images", "weight", "offsets", "gamma", "beta")
 
-@without_native
-def test_native_engine_gives_gradients_by_the_reference():
-    x = torch.randn(1, 2, 5, 4, requires_grad=True)
-    weight, offsets = torch.randn(2, 2, 3, 3), torch.randn(18, 5, 4)
-    results = []
-    for engine in ("native", "reference"):
-        (gradient,) = torch.autograd.grad(
-            functional.deform_conv(x, weight, offsets, engine=engine).sum(), x
-        )
-        results.append(gradient)
-    assert torch.equal(*results)
+    @staticmethod
+    def tensors(dtype=torch.float64):
+        # offsets off the whole numbers, where the formula has kinks
+        shapes = [(1, 2, 5, 4), (2, 2, 3, 3), (18, 5, 4), (2,), (2,)]
+        images, weight, offsets, *affine = (torch.randn(s, dtype=dtype) for s in shapes)
+        return [images, weight, 0.1 * offsets.tanh() + 0.4, *affine]
+
+    @staticmethod
+    def apply(engine, images, weight, offsets, gamma, beta):
+        block, contrast = Block(weight, offsets, (5, 4), "zeros"), Contrast(True, gamma, beta)
+        return ops.apply(images, block, contrast, 2, engine)
+
+    @pytest.mark.parametrize("engine", ["reference", "eager", "auto"])
+    @pytest.mark.parametrize("wanted", range(5), ids=NAMES)
+    def test_are_those_of_the_formula(self, engine, wanted):
+        tensors = self.tensors()
+        tensors[wanted].requires_grad_()
+        assert torch.autograd.gradcheck(lambda *t: self.apply(engine, *t), tensors)
+
+    @pytest.mark.parametrize("engine", ["eager", "auto", NATIVE])
+    @pytest.mark.parametrize("wanted", range(5), ids=NAMES)
+    def test_are_given_by_the_reference_in_single_precision(self, engine, wanted):
+        tensors = self.tensors(torch.float32)
+        tensors[wanted].requires_grad_()
+        results = [
+            torch.autograd.grad(self.apply(name, *tensors).sum(), tensors[wanted])[0]
+            for name in (engine, "reference")
+        ]
+        assert torch.equal(*results)
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    @pytest.mark.parametrize("wanted", range(5), ids=NAMES)
+    def test_forward_differentiation_is_not_dropped(self, engine, wanted):
+        tensors = self.tensors(torch.float32)
+        direction = torch.ones_like(tensors[wanted])
+        with forward_ad.dual_level():
+            tensors[wanted] = forward_ad.make_dual(tensors[wanted], direction)
+            tangent = forward_ad.unpack_dual(self.apply(engine, *tensors)).tangent
+        assert tangent.abs().max() > 1e-3
+
+    @pytest.mark.parametrize("name", ["weight", "offsets", "gamma", "beta"])
+    def test_reach_what_was_drawn(self, name):
+        x = torch.randn(2, 3, 8, 8)
+        params = ProRandConv(repeats=2).draw(x)
+        learnt = getattr(params, name).clone().requires_grad_()
+        functional.pro_rand_conv(x, replace(params, **{name: learnt})).sum().backward()
+        assert learnt.grad.abs().max() > 0
+
+    @pytest.mark.parametrize("engine", ["eager", NATIVE])
+    def test_without_gradients_the_chosen_engine_serves(self, engine):
+        tensors = self.tensors(torch.float32)
+        expected = self.apply(engine, *tensors)
+        with torch.no_grad():
+            actual = self.apply(engine, *(t.requires_grad_() for t in tensors))
+        assert torch.equal(actual, expected)
 
 
 def test_eager_engine_needs_no_value_on_the_host():

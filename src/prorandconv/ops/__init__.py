@@ -16,6 +16,7 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from ..errors import ProRandConvError
 from . import eager, native, per_image, reference
@@ -65,9 +66,17 @@ def serving(images: Tensor, block: Block, contrast: Contrast, engine: Engine = "
     refusal = native.refuses(images, block) if engine in ("auto", "native") else None
     if engine == "native" and refusal is not None:
         raise ProRandConvError.about("engine", engine, refusal)
-    tensors = (images, block.weight)
-    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+    tensors = (images, block.weight, block.offsets, contrast.gamma, contrast.beta)
+    if torch.is_grad_enabled() and any(_differentiable(t) for t in tensors):
         return "reference"
     if engine == "auto":
         return "native" if refusal is None else "eager"
     return engine
+
+
+def _differentiable(tensor: Tensor | None) -> bool:
+    """Whether a derivative is wanted, by backward or forward differentiation."""
+    if tensor is None:
+        return False
+    dual = forward_ad.unpack_dual(tensor)  # type: ignore[no-untyped-call]
+    return tensor.requires_grad or dual.tangent is not None
