@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from prorandconv import ProRandConv, RandConv
-from prorandconv.params import Draw
+from prorandconv.sampler import Sampler
 
 DRAWS = 4000
 
@@ -55,7 +55,7 @@ def test_offset_scale_is_uniform_over_its_range(draws):
 
 def test_smoothing_width_is_uniform_over_its_range():
     generator = torch.Generator().manual_seed(2)
-    smooth = Draw(DRAWS, generator).weight(3, 3, smoothing=(0.5, 1.0)).square().sum((1, 2))
+    smooth = Sampler(DRAWS, generator).weight(3, 3, smoothing=(0.5, 1.0)).square().sum((1, 2))
     # the ratio of a side tap's power to the middle's is exp(-1 / σ_g²); its mean over U(0.5, 1)
     ratio = (smooth[:, 0, 1].mean() / smooth[:, 1, 1].mean()).item()
     sigma = torch.linspace(0.5, 1, 10_001, dtype=torch.float64)
@@ -74,7 +74,7 @@ def test_one_smoothing_width_serves_the_whole_draw():
 
 @pytest.mark.parametrize(("std", "expected"), [(0.3, 0.3), ((0.5, 1.5), math.sqrt(1 + 1 / 12))])
 def test_weight_deviation_can_be_given_or_drawn(std, expected):
-    weight = Draw(DRAWS, None).weight(3, 3, std=std)
+    weight = Sampler(DRAWS, None).weight(3, 3, std=std)
     assert weight.std().item() == pytest.approx(expected, rel=0.02)
 
 
@@ -87,14 +87,14 @@ def test_offsets_of_different_taps_are_uncorrelated(draws):
 
 
 def test_subset_has_its_share_and_is_fair():
-    draw = Draw(None, torch.Generator().manual_seed(3))
-    chosen = [draw.subset(10, 0.33) for _ in range(3000)]
+    sampler = Sampler(None, torch.Generator().manual_seed(3))
+    chosen = [sampler.subset(10, 0.33) for _ in range(3000)]
     assert {len(c) for c in chosen} == {3, 4}
     often = torch.bincount(torch.cat(chosen), minlength=10) / 3000
     torch.testing.assert_close(often, torch.full((10,), 0.33), atol=0.04, rtol=0)
-    assert len(draw.subset(10, 0.5)) == 5
-    assert len(draw.subset(7, 0.0)) == 0
-    assert draw.subset(7, 1.0).tolist() == list(range(7))
+    assert len(sampler.subset(10, 0.5)) == 5
+    assert len(sampler.subset(7, 0.0)) == 0
+    assert sampler.subset(7, 1.0).tolist() == list(range(7))
 
 
 def test_rand_conv_draws_each_kernel_size_equally_and_identity_half_the_time():

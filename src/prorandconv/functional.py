@@ -6,7 +6,7 @@ Images are floating point, ``(N, C, H, W)`` unless a function says otherwise.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -18,9 +18,7 @@ from .errors import ProRandConvError
 from .ops import Engine
 from .ops.block import Block, Contrast
 from .ops.formulas import contrasted, pad_same, standardised
-
-if TYPE_CHECKING:
-    from .params import BlockParams, ProRandConvParams, RandConvParams
+from .params import BlockParams, ProRandConvParams, RandConvParams
 
 Padding = Literal["zeros", "reflect", "replicate"]
 Bound = Literal["clamp", "standardise"]

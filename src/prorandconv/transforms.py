@@ -21,7 +21,8 @@ from .checks import Range
 from .errors import ProRandConvError
 from .functional import CONTRAST_PARTS, PADDINGS, ContrastPart, Padding, compute_dtype
 from .ops import ENGINES, Engine, native
-from .params import BlockParams, Draw, ProRandConvParams, RandConvParams
+from .params import BlockParams, ProRandConvParams, RandConvParams
+from .sampler import Sampler
 
 EPS = 1e-2
 """The paper's "small value": lower end of σ_g and σ_Δ."""
@@ -143,18 +144,18 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         result = self.apply(image.as_subclass(Tensor), params)
         return tv_tensors.wrap(result, like=image)  # type: ignore[no-any-return]
 
-    def _start(self, x: Tensor, generator: torch.Generator | None) -> tuple[Draw, int]:
+    def _start(self, x: Tensor, generator: torch.Generator | None) -> tuple[Sampler, int]:
         """How to draw for ``x``, and how many images it holds."""
         checks.images(x)
         count = math.prod(x.shape[:-3])
-        return Draw(count if self.mode == "sample" else None, generator, compute_dtype(x)), count
+        return Sampler(count if self.mode == "sample" else None, generator, compute_dtype(x)), count
 
     def _block(
-        self, draw: Draw, x: Tensor, kernel_size: int, layers: int | None = None
+        self, sampler: Sampler, x: Tensor, kernel_size: int, layers: int | None = None
     ) -> dict[str, Any]:
         """Draw the block's tensors, on the images' device."""
         channels, height, width = x.shape[-3:]
-        weight = draw.weight(
+        weight = sampler.weight(
             kernel_size,
             channels,
             layers=layers,
@@ -164,14 +165,14 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         offsets = gamma = beta = reach = None
         if self.offsets is not None:
             scale = offset_range(height, width) if self.offsets == "auto" else self.offsets
-            offsets = draw.offsets(kernel_size, (height, width), scale, self.alpha)
+            offsets = sampler.offsets(kernel_size, (height, width), scale, self.alpha)
             if offsets.device.type == "cpu" and offsets.numel():
                 lowest, highest = offsets.aminmax()
                 reach = max(-float(lowest), float(highest))
                 offsets = offsets.to(x.device, non_blocking=True)
         if "affine" in self.contrast:
-            gamma = draw.normal(channels, std=self.gamma_std).to(x.device, non_blocking=True)
-            beta = draw.normal(channels, std=self.beta_std).to(x.device, non_blocking=True)
+            gamma = sampler.normal(channels, std=self.gamma_std).to(x.device, non_blocking=True)
+            beta = sampler.normal(channels, std=self.beta_std).to(x.device, non_blocking=True)
         return {
             "weight": weight.to(x.device, non_blocking=True),
             "offsets": offsets,
@@ -297,15 +298,15 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
             x: images ``(..., C, H, W)``; their shape, dtype and device matter, not their values.
             generator: source of randomness; torch's global CPU generator by default.
         """
-        draw, count = self._start(x, generator)
+        sampler, count = self._start(x, generator)
         if self.repeats is None:
-            repeats = draw.whole(1, self.max_repeats)
+            repeats = sampler.whole(1, self.max_repeats)
         else:
-            repeats = draw.whole(self.repeats, self.repeats)
+            repeats = sampler.whole(self.repeats, self.repeats)
         layered = self.weights == "different"
         layers = (self.repeats or self.max_repeats) if layered else None
-        block = self._block(draw, x, self.kernel_size, layers)
-        chosen = draw.subset(count, self.p) if self.p < 1 else None
+        block = self._block(sampler, x, self.kernel_size, layers)
+        chosen = sampler.subset(count, self.p) if self.p < 1 else None
         return ProRandConvParams(
             **block, repeats=repeats, chosen=chosen, batch=count, layered=layered
         )
@@ -379,22 +380,22 @@ class RandConv(RandomBlockTransform[RandConvParams]):
             x: images ``(..., C, H, W)``; their shape, dtype and device matter, not their values.
             generator: source of randomness; torch's global CPU generator by default.
         """
-        draw, count = self._start(x, generator)
-        identity = draw.uniform(0, 1) < self.identity
-        picked = draw.whole(0, len(self.kernel_sizes) - 1)
-        chosen = draw.subset(count, self.p) if self.p < 1 else None
+        sampler, count = self._start(x, generator)
+        identity = sampler.uniform(0, 1) < self.identity
+        picked = sampler.whole(0, len(self.kernel_sizes) - 1)
+        chosen = sampler.subset(count, self.p) if self.p < 1 else None
         repeats: int | tuple[int, ...]
         if isinstance(picked, tuple):
             repeats = (1,) * count
             changed = (~identity).nonzero().squeeze(1).cpu()
             chosen = changed if chosen is None else changed[torch.isin(changed, chosen)]
             sizes = [self.kernel_sizes[i] for i in picked]
-            block = self._block(draw, x, max(self.kernel_sizes))
+            block = self._block(sampler, x, max(self.kernel_sizes))
             block["weight"] = _trimmed(block["weight"], sizes, rescale=self.weight_std is None)
         else:
             repeats = 0 if identity else 1
-            block = self._block(draw, x, self.kernel_sizes[picked])
-        mix = draw.uniform(0, 1) if self.mix else None
+            block = self._block(sampler, x, self.kernel_sizes[picked])
+        mix = sampler.uniform(0, 1) if self.mix else None
         return RandConvParams(**block, repeats=repeats, chosen=chosen, batch=count, mix=mix)
 
     def apply(self, x: Tensor, params: RandConvParams) -> Tensor:
