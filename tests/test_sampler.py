@@ -136,16 +136,3 @@ def test_generator_decides_alone_and_leaves_the_global_state(augment, dtype):
         mine, other = getattr(one, field.name), getattr(two, field.name)
         assert torch.equal(mine, other) if torch.is_tensor(mine) else mine == other
     assert one.weight.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
-
-
-def test_reach_bounds_the_offsets():
-    params = ProRandConv().draw(torch.zeros(1, 3, 32, 32))
-    assert params.reach == params.offsets.abs().max()
-
-
-def test_to_moves_every_tensor_but_the_choice_of_images():
-    params = ProRandConv(p=0.5).draw(torch.zeros(4, 3, 8, 8)).to("meta")
-    assert {params.weight.device.type, params.offsets.device.type, params.gamma.device.type} == {
-        "meta"
-    }
-    assert params.chosen.device.type == "cpu"

@@ -171,6 +171,7 @@ def pro_rand_conv(
     Returns:
         Images of ``x``'s shape and dtype.
     """
+    _check_kind(params, ProRandConvParams)
     result = _blocks(x, params, contrast, eps, padding, engine)
     if result is x:
         return x
@@ -207,6 +208,7 @@ def rand_conv(
     Returns:
         Images of ``x``'s shape and dtype.
     """
+    _check_kind(params, RandConvParams)
     result = _blocks(x, params, contrast, eps, padding, engine)
     if result is x:
         return x
@@ -246,12 +248,13 @@ def _blocks(
     standardise, tanh = "standardise" in parts, "tanh" in parts
     after = Contrast(standardise, gamma, beta, tanh, eps)
     size = (images.shape[-2], images.shape[-1])
+    reach = None if images.device.type == "cpu" else params.reach
     if not params.layered:
-        block = Block(weight, offsets, size, padding, params.reach)
+        block = Block(weight, offsets, size, padding, reach)
         return ops.apply(images, block, after, params.repeats, engine)
     most = max(params.repeats) if isinstance(params.repeats, tuple) else params.repeats
     for number, layer in enumerate(weight.unbind(-5)[:most]):
-        block = Block(layer, offsets, size, padding, params.reach)
+        block = Block(layer, offsets, size, padding, reach)
         images = ops.apply(images, block, after, params.in_layer(number), engine)
     return images
 
@@ -306,6 +309,15 @@ def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, paddin
         )
     if padding not in PADDINGS:
         raise ProRandConvError.about("padding", padding, f"one of {PADDINGS}")
+
+
+def _check_kind(params: object, kind: type[BlockParams]) -> None:
+    """Refuse what another transform has drawn, or what is no draw at all."""
+    if not isinstance(params, kind):
+        transform = kind.__name__.removesuffix("Params")
+        raise ProRandConvError.about(
+            "params", type(params).__name__, f"{kind.__name__}, made with {transform}.draw(x)"
+        )
 
 
 def _check_params(x: Tensor, params: BlockParams) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+
+from .errors import ProRandConvError
 
 Self = TypeVar("Self", bound="BlockParams")
 
@@ -16,7 +19,8 @@ class BlockParams:
     """One draw of a random convolution block, or one draw per image.
 
     Shapes are those of one draw for the whole batch. With one draw per image, every tensor has a
-    further leading dimension of N, and ``repeats`` is a tuple of N numbers.
+    further leading dimension of N, and ``repeats`` is a tuple of N numbers. Parts that do not fit
+    together are refused, so a draw can be edited with ``dataclasses.replace``.
     """
 
     weight: Tensor
@@ -36,8 +40,81 @@ class BlockParams:
     """number of images the choice was made among"""
     layered: bool = False
     """whether ``weight`` has one kernel per repetition"""
-    reach: float | None = None
-    """the largest |offset| in pixels, where known: engines choose by it without reading offsets"""
+
+    def __post_init__(self) -> None:
+        self._check_repeats()
+        self._check_weight()
+        taps = self.weight.shape[-1] ** 2
+        self._check_tensor("offsets", 2 * taps, "H", "W")
+        self._check_tensor("gamma", self.weight.shape[-3])
+        self._check_tensor("beta", self.weight.shape[-3])
+        if (self.gamma is None) != (self.beta is None):
+            absent, present = ("gamma", "beta") if self.gamma is None else ("beta", "gamma")
+            raise ProRandConvError.about(absent, None, f"a tensor, as {present} is one, or neither")
+        self._check_choice()
+
+    def _check_repeats(self) -> None:
+        several = self.repeats if isinstance(self.repeats, tuple) else (self.repeats,)
+        try:
+            numbers = [operator.index(number) for number in several]
+        except TypeError:
+            numbers = [-1]
+        if min(numbers, default=0) < 0:
+            raise ProRandConvError.about(
+                "repeats", self.repeats, "a whole number >= 0, or a tuple with one for each image"
+            )
+        repeats = tuple(numbers) if several is self.repeats else numbers[0]
+        object.__setattr__(self, "repeats", repeats)  # as plain numbers, whatever integers came
+
+    def _check_weight(self) -> None:
+        layers = ("layers",) if self.layered else ()
+        self._check_tensor("weight", *layers, "C", "C", "k", "k", optional=False)
+        out, channels, height, width = self.weight.shape[-4:]
+        if out != channels or height != width or width % 2 == 0:
+            raise ProRandConvError.about(
+                "weight", tuple(self.weight.shape), "kernels (C, C, k, k), k odd"
+            )
+        most = max(self.repeats, default=0) if isinstance(self.repeats, tuple) else self.repeats
+        if self.layered and most > self.weight.shape[-5]:
+            raise ProRandConvError.about(
+                "repeats", most, f"at most {self.weight.shape[-5]}, the number of drawn kernels"
+            )
+
+    def _check_choice(self) -> None:
+        if isinstance(self.repeats, tuple) and self.batch not in (None, len(self.repeats)):
+            raise ProRandConvError.about("batch", self.batch, f"{len(self.repeats)}, as repeats")
+        if self.chosen is None:
+            return
+        if not isinstance(self.batch, int):
+            raise ProRandConvError.about("batch", self.batch, "the number of images chosen among")
+        whole = isinstance(self.chosen, Tensor) and self.chosen.dtype == torch.int64
+        if not whole or self.chosen.dim() != 1 or self.chosen.device.type != "cpu":
+            raise ProRandConvError.about(
+                "chosen", _described(self.chosen), "positions (n,), torch.int64 on the CPU"
+            )
+        positions = set(self.chosen.tolist())
+        if len(positions) < len(self.chosen) or not positions <= set(range(self.batch)):
+            raise ProRandConvError.about(
+                "chosen", self.chosen.tolist(), f"different positions from 0 to {self.batch - 1}"
+            )
+
+    def _check_tensor(self, name: str, *shape: int | str, optional: bool = True) -> None:
+        """Refuse other shapes than this one, with a leading N if there is one draw per image."""
+        value = getattr(self, name)
+        if optional and value is None:
+            return
+        if isinstance(self.repeats, tuple):
+            shape = (len(self.repeats), *shape)
+        if (
+            not isinstance(value, Tensor)
+            or not value.is_floating_point()
+            or value.dim() != len(shape)
+            or any(isinstance(n, int) and n != m for n, m in zip(shape, value.shape, strict=True))
+        ):
+            sizes = ", ".join(map(str, shape))
+            raise ProRandConvError.about(
+                name, _described(value), f"a floating point tensor of shape ({sizes})"
+            )
 
     @property
     def per_image(self) -> bool:
@@ -49,6 +126,17 @@ class BlockParams:
         """Whether no image is changed."""
         nothing_chosen = self.chosen is not None and self.chosen.numel() == 0
         return nothing_chosen or self.repeats == 0
+
+    @property
+    def reach(self) -> float | None:
+        """The largest |offset| in pixels, or None where reading it would wait for a device."""
+        if self.offsets is None or self.offsets.numel() == 0:
+            return 0.0
+        if self.offsets.device.type == "cpu":
+            lowest, highest = self.offsets.aminmax()
+            return max(-float(lowest), float(highest))
+        reach, edits = getattr(self, "_carried", (None, 0))
+        return reach if edits == _edits(self.offsets) else None
 
     def in_layer(self, number: int) -> int | tuple[int, ...]:
         """How often (once or not) the kernel of one repetition is applied, if they differ."""
@@ -63,8 +151,8 @@ class BlockParams:
         own: dict[str, Any] = {
             name: value[self.chosen.to(value.device)] for name, value in self._tensors().items()
         }
-        own.update(repeats=tuple(self.repeats[i] for i in self.chosen.tolist()), chosen=None)
-        return replace(self, **own)
+        repeats = tuple(self.repeats[i] for i in self.chosen.tolist())
+        return replace(self, **own, repeats=repeats, chosen=None, batch=None)
 
     def split(self: Self) -> list[Self]:
         """One draw per image, as a list of draws for single images."""
@@ -80,11 +168,19 @@ class BlockParams:
         return draws
 
     def to(self: Self, device: torch.device | str) -> Self:
-        """The same draw on another device."""
-        moved: dict[str, Any] = {
-            name: value.to(device, non_blocking=True) for name, value in self._tensors().items()
+        """The same draw on another device, which also knows how far the offsets reach."""
+        here = self._tensors()
+        # A copy to the host that does not block could be read before it is complete.
+        there: dict[str, Any] = {
+            name: value.to(device, non_blocking=value.device.type == "cpu")
+            for name, value in here.items()
         }
-        return replace(self, **moved)
+        if all(there[name] is here[name] for name in here):
+            return self
+        moved = replace(self, **there)
+        if moved.offsets is not None:
+            object.__setattr__(moved, "_carried", (self.reach, _edits(moved.offsets)))
+        return moved
 
     def _tensors(self) -> dict[str, Tensor]:
         """What has a further dimension with one draw per image."""
@@ -104,3 +200,20 @@ class RandConvParams(BlockParams):
 
     mix: Tensor | None = None
     """share ``()`` of the original image in the result, or None"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_tensor("mix")
+
+
+def _described(value: object) -> str:
+    """A value for a message, without its numbers."""
+    if not isinstance(value, Tensor):
+        return type(value).__name__
+    return f"{value.dtype} of shape {tuple(value.shape)} on {value.device}"
+
+
+def _edits(tensor: Tensor) -> int:
+    """How often a tensor was changed in place, where torch counts it."""
+    uncounted = torch.compiler.is_compiling() or tensor.is_inference()
+    return 0 if uncounted else tensor._version

@@ -153,7 +153,7 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
     def _block(
         self, sampler: Sampler, x: Tensor, kernel_size: int, layers: int | None = None
     ) -> dict[str, Any]:
-        """Draw the block's tensors, on the images' device."""
+        """Draw the block's tensors."""
         channels, height, width = x.shape[-3:]
         weight = sampler.weight(
             kernel_size,
@@ -162,24 +162,14 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
             std=self.weight_std,
             smoothing=self.smoothing,
         )
-        offsets = gamma = beta = reach = None
+        offsets = gamma = beta = None
         if self.offsets is not None:
             scale = offset_range(height, width) if self.offsets == "auto" else self.offsets
             offsets = sampler.offsets(kernel_size, (height, width), scale, self.alpha)
-            if offsets.device.type == "cpu" and offsets.numel():
-                lowest, highest = offsets.aminmax()
-                reach = max(-float(lowest), float(highest))
-                offsets = offsets.to(x.device, non_blocking=True)
         if "affine" in self.contrast:
-            gamma = sampler.normal(channels, std=self.gamma_std).to(x.device, non_blocking=True)
-            beta = sampler.normal(channels, std=self.beta_std).to(x.device, non_blocking=True)
-        return {
-            "weight": weight.to(x.device, non_blocking=True),
-            "offsets": offsets,
-            "gamma": gamma,
-            "beta": beta,
-            "reach": reach,
-        }
+            gamma = sampler.normal(channels, std=self.gamma_std)
+            beta = sampler.normal(channels, std=self.beta_std)
+        return {"weight": weight, "offsets": offsets, "gamma": gamma, "beta": beta}
 
     def extra_repr(self) -> str:
         """The options, as the constructor takes them, and which engine serves float32 on a CPU."""
@@ -307,9 +297,10 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         layers = (self.repeats or self.max_repeats) if layered else None
         block = self._block(sampler, x, self.kernel_size, layers)
         chosen = sampler.subset(count, self.p) if self.p < 1 else None
-        return ProRandConvParams(
+        params = ProRandConvParams(
             **block, repeats=repeats, chosen=chosen, batch=count, layered=layered
         )
+        return params.to(x.device)
 
     def apply(self, x: Tensor, params: ProRandConvParams) -> Tensor:
         """Apply a draw to images ``(..., C, H, W)``."""
@@ -396,7 +387,8 @@ class RandConv(RandomBlockTransform[RandConvParams]):
             repeats = 0 if identity else 1
             block = self._block(sampler, x, self.kernel_sizes[picked])
         mix = sampler.uniform(0, 1) if self.mix else None
-        return RandConvParams(**block, repeats=repeats, chosen=chosen, batch=count, mix=mix)
+        params = RandConvParams(**block, repeats=repeats, chosen=chosen, batch=count, mix=mix)
+        return params.to(x.device)
 
     def apply(self, x: Tensor, params: RandConvParams) -> Tensor:
         """Apply a draw to images ``(..., C, H, W)``."""

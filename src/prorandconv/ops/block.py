@@ -27,7 +27,7 @@ class Block:
     padding: str
     """how the image goes on outside: "zeros", "reflect" or "replicate" """
     reach: float | None = None
-    """an upper bound of |offsets|, if known without reading them"""
+    """an upper bound of |offsets| for where reading them would wait for a device, if known"""
 
     @property
     def kernel_size(self) -> int:

@@ -1,0 +1,162 @@
+"""A draw holds together: what does not fit is refused when it is made, by name."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import torch
+
+from prorandconv import ProRandConv, ProRandConvError, RandConv, functional
+
+X = torch.linspace(-1, 1, 2 * 3 * 8 * 8).view(2, 3, 8, 8)
+BATCH = ProRandConv(repeats=2, p=0.5).draw(X)
+SAMPLE = ProRandConv(repeats=2, mode="sample").draw(X)
+LAYERS = ProRandConv(repeats=3, weights="different").draw(X)
+MIXED = RandConv(mix=True, mode="sample", identity=0.0).draw(X)
+
+
+@pytest.mark.parametrize(
+    ("params", "edit", "named"),
+    [
+        (BATCH, {"weight": torch.zeros(3, 3, 5, 5)}, "offsets"),
+        (BATCH, {"weight": torch.zeros(4, 4, 3, 3)}, "gamma"),
+        (BATCH, {"weight": torch.zeros(3, 4, 3, 3)}, "weight"),
+        (BATCH, {"weight": torch.zeros(3, 3, 3, 5)}, "weight"),
+        (BATCH, {"weight": torch.zeros(3, 3, 2, 2)}, "weight"),
+        (BATCH, {"weight": torch.zeros(3, 3, 3, 3, dtype=torch.int64)}, "weight"),
+        (BATCH, {"weight": np.zeros((3, 3, 3, 3))}, "weight"),
+        (BATCH, {"weight": None}, "weight"),
+        (BATCH, {"offsets": torch.zeros(9, 8, 8)}, "offsets"),
+        (BATCH, {"offsets": torch.zeros(18, 64)}, "offsets"),
+        (BATCH, {"gamma": torch.zeros(1)}, "gamma"),
+        (BATCH, {"gamma": torch.zeros(())}, "gamma"),
+        (BATCH, {"gamma": 0.5}, "gamma"),
+        (BATCH, {"gamma": None}, "gamma"),
+        (BATCH, {"beta": None}, "beta"),
+        (BATCH, {"beta": torch.zeros(2, 3)}, "beta"),
+        (BATCH, {"repeats": -1}, "repeats"),
+        (BATCH, {"repeats": 1.0}, "repeats"),
+        (BATCH, {"repeats": [1, 2]}, "repeats"),
+        (BATCH, {"repeats": (2, 2)}, "weight"),
+        (BATCH, {"chosen": torch.tensor([2])}, "chosen"),
+        (BATCH, {"chosen": torch.tensor([-1])}, "chosen"),
+        (BATCH, {"chosen": torch.tensor([0, 0])}, "chosen"),
+        (BATCH, {"chosen": torch.tensor([True, False])}, "chosen"),
+        (BATCH, {"chosen": [0]}, "chosen"),
+        (BATCH, {"batch": None}, "batch"),
+        (BATCH, {"layered": True}, "weight"),
+        (SAMPLE, {"repeats": 2}, "weight"),
+        (SAMPLE, {"repeats": (2,)}, "weight"),
+        (SAMPLE, {"repeats": (2, -2)}, "repeats"),
+        (SAMPLE, {"offsets": SAMPLE.offsets[0]}, "offsets"),
+        (SAMPLE, {"gamma": SAMPLE.gamma[0]}, "gamma"),
+        (SAMPLE, {"batch": 3}, "batch"),
+        (LAYERS, {"repeats": 5}, "repeats"),
+        (LAYERS, {"weight": LAYERS.weight[:2]}, "repeats"),
+        (LAYERS, {"layered": False}, "weight"),
+        (MIXED, {"mix": torch.zeros(())}, "mix"),
+        (MIXED, {"mix": torch.zeros(2, 1)}, "mix"),
+    ],
+)
+def test_an_edit_that_does_not_fit_is_refused(params, edit, named):
+    with pytest.raises(ProRandConvError, match=f"^{named}: got .*, expected "):
+        replace(params, **edit)
+
+
+@pytest.mark.parametrize(
+    ("params", "edit"),
+    [
+        (BATCH, {"repeats": 7}),
+        (BATCH, {"chosen": None, "batch": None}),
+        (BATCH, {"offsets": None}),
+        (BATCH, {"gamma": None, "beta": None}),
+        (BATCH, {"weight": BATCH.weight.double()}),
+        (SAMPLE, {"repeats": (0, 5)}),
+        (LAYERS, {"repeats": 2}),
+        (MIXED, {"mix": None}),
+    ],
+)
+def test_an_edit_that_fits_is_applied(params, edit):
+    edited = replace(params, **edit)
+    assert all(getattr(edited, name) is value for name, value in edit.items() if name != "repeats")
+    apply = functional.rand_conv if params is MIXED else functional.pro_rand_conv
+    assert apply(X, edited).isfinite().all()
+
+
+@pytest.mark.parametrize("number", [np.int64(4), torch.tensor(4)])
+def test_repeats_may_be_any_integer(number):
+    assert replace(BATCH, repeats=number).repeats == 4
+    assert replace(SAMPLE, repeats=(number, 1)).repeats == (4, 1)
+
+
+@pytest.mark.parametrize("engine", ["auto", "eager"])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda params: replace(params, offsets=30 * params.offsets),
+        lambda params: params.offsets.mul_(30) is None or params,
+    ],
+    ids=["replaced", "in place"],
+)
+def test_edited_offsets_are_used_to_their_full_reach(engine, edit):
+    """Offsets of up to a pixel allow a short cut that must not be taken with larger ones."""
+    x = torch.randn(2, 3, 32, 32)
+    params = edit(ProRandConv(repeats=1).draw(x))
+    expected = functional.pro_rand_conv(x, params, engine="reference")
+    actual = functional.pro_rand_conv(x, params, engine=engine)
+    torch.testing.assert_close(actual, expected, atol=1e-4, rtol=0)
+
+
+class TestReach:
+    """How far the offsets reach, which is known on a device if it was read before."""
+
+    def test_is_that_of_the_offsets(self):
+        assert BATCH.reach == BATCH.offsets.abs().max()
+        assert replace(BATCH, offsets=30 * BATCH.offsets).reach == 30 * BATCH.offsets.abs().max()
+        assert replace(BATCH, offsets=None).reach == 0
+
+    def test_goes_with_the_draw_to_a_device_where_it_cannot_be_read(self):
+        assert BATCH.to("meta").reach == BATCH.reach
+        assert ProRandConv().draw(X.to("meta")).reach <= 1
+
+    def test_is_unknown_for_offsets_edited_there(self):
+        moved = BATCH.to("meta")
+        assert replace(moved, offsets=30 * moved.offsets).reach is None
+        moved.offsets.mul_(30)
+        assert moved.reach is None
+
+
+@pytest.mark.parametrize(
+    ("call", "got", "expected"),
+    [
+        (lambda: ProRandConv()(X, params=MIXED), "RandConvParams", r"ProRandConv\.draw"),
+        (lambda: RandConv()(X, params=BATCH), "ProRandConvParams", r"RandConv\.draw"),
+        (lambda: functional.pro_rand_conv(X, MIXED), "RandConvParams", r"ProRandConv\.draw"),
+        (lambda: functional.rand_conv(X, {"repeats": 1}), "dict", r"RandConv\.draw"),
+        (lambda: functional.pro_rand_conv(X, None), "NoneType", r"ProRandConv\.draw"),
+    ],
+)
+def test_what_is_no_draw_of_this_transform_is_refused_by_name(call, got, expected):
+    with pytest.raises(ProRandConvError, match=f"^params: got '{got}', expected .*{expected}"):
+        call()
+
+
+def test_to_moves_every_tensor_but_the_choice_of_images():
+    params = BATCH.to("meta")
+    for field in fields(params):
+        value = getattr(params, field.name)
+        if isinstance(value, torch.Tensor):
+            assert value.device.type == ("cpu" if field.name == "chosen" else "meta")
+
+
+def test_to_the_same_device_is_the_same_draw():
+    assert BATCH.to("cpu") is BATCH
+
+
+@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize("mode", ["batch", "sample"])
+def test_a_draw_is_on_the_images_device(count, mode):
+    images = torch.empty(count, 3, 8, 8, device="meta")
+    for augment in (ProRandConv(mode=mode), RandConv(mode=mode, offsets="auto", mix=True)):
+        tensors = augment.draw(images)._tensors().values()
+        assert {tensor.device.type for tensor in tensors} == {"meta"}
