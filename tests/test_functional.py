@@ -199,6 +199,7 @@ def test_compiles_without_a_graph_break(options):
 
 X = torch.zeros(2, 3, 8, 8)
 WEIGHT = torch.zeros(3, 3, 3, 3)
+OFFSETS = torch.zeros(18, 8, 8)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,19 @@ WEIGHT = torch.zeros(3, 3, 3, 3)
         (lambda: functional.random_conv(X, WEIGHT, "wrap"), "padding"),
         (lambda: functional.deform_conv(X, WEIGHT, torch.zeros(9, 8, 8)), "offsets"),
         (lambda: functional.deform_conv(X, WEIGHT, torch.zeros(18, 8, 7)), "offsets"),
-        (lambda: functional.deform_conv(X, WEIGHT, torch.zeros(18, 8, 8), engine="gpu"), "engine"),
+        (lambda: functional.deform_conv(X, WEIGHT, OFFSETS, engine="gpu"), "engine"),
+        (lambda: functional.random_conv(X.half(), WEIGHT), "weight"),
+        (lambda: functional.random_conv(X, WEIGHT.to("meta")), "weight"),
+        (lambda: functional.deform_conv(X.half(), WEIGHT, OFFSETS), "weight"),
+        (lambda: functional.deform_conv(X.double(), WEIGHT, OFFSETS), "weight"),
+        (lambda: functional.deform_conv(X, WEIGHT.double(), OFFSETS), "weight"),
+        (lambda: functional.deform_conv(X, WEIGHT, OFFSETS.double()), "offsets"),
+        (lambda: functional.deform_conv(X, WEIGHT, OFFSETS.to("meta")), "offsets"),
+        (lambda: functional.contrast(X, torch.ones(3).double(), torch.ones(3)), "gamma"),
+        (lambda: functional.contrast(X, torch.ones(3), torch.ones(3).half()), "beta"),
+        (lambda: functional.contrast(X, torch.ones(1), torch.ones(3)), "gamma"),
+        (lambda: functional.contrast(X, torch.ones(3), torch.ones(2, 3)), "beta"),
+        (lambda: functional.contrast(X.byte()), "x"),
         (lambda: functional.gaussian_window(4, 1.0), "kernel_size"),
         (lambda: functional.contrast(X, gamma=torch.ones(3)), "gamma, beta"),
         (lambda: functional.pro_rand_conv(X, ProRandConv().draw(X), padding="x"), "padding"),

@@ -37,6 +37,8 @@ def random_conv(x: Tensor, weight: Tensor, padding: Padding = "zeros") -> Tensor
         padding: how the image goes on outside: ``"zeros"``, ``"reflect"`` or ``"replicate"``.
     """
     _check_convolution(x, weight, None, padding)
+    if x.numel() == 0:
+        return _nothing(x, weight)
     return F.conv2d(pad_same(x, weight.shape[-1], padding), weight)
 
 
@@ -66,6 +68,8 @@ def deform_conv(
         True
     """
     _check_convolution(x, weight, offsets, padding)
+    if x.numel() == 0:
+        return _nothing(x, weight)
     block = Block(weight, offsets, (x.shape[-2], x.shape[-1]), padding)
     return ops.apply(x, block, Contrast(standardise=False, tanh=False), 1, engine)
 
@@ -135,6 +139,13 @@ def contrast(
         raise ProRandConvError.about(
             "gamma, beta", (gamma, beta), "both tensors of shape (C,), or neither"
         )
+    checks.images(x)
+    for name, tensor in (("gamma", gamma), ("beta", beta)):
+        _check_like(x, name, tensor)
+        if tensor is not None and tuple(tensor.shape) != x.shape[-3:-2]:
+            raise ProRandConvError.about(
+                name, tuple(tensor.shape), f"(C,) = {tuple(x.shape[-3:-2])} for these images"
+            )
     if not affine:
         gamma = beta = None
     return contrasted(x, Contrast(standardise, gamma, beta, tanh, eps))
@@ -281,6 +292,11 @@ def _finish(x: Tensor, params: BlockParams, result: Tensor) -> Tensor:
     return result
 
 
+def _nothing(x: Tensor, weight: Tensor) -> Tensor:
+    """The convolution of images without a single number."""
+    return x.new_zeros(len(x), len(weight), *x.shape[-2:])
+
+
 def _to(tensor: Tensor | None, images: Tensor) -> Tensor | None:
     return None if tensor is None else tensor.to(images)
 
@@ -302,6 +318,8 @@ def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, paddin
         raise ProRandConvError.about(
             "weight", tuple(weight.shape), f"C_in = {x.shape[1]}, the images' number of channels"
         )
+    _check_like(x, "weight", weight)
+    _check_like(x, "offsets", offsets)
     expected = (2 * weight.shape[-1] ** 2, x.shape[-2], x.shape[-1])
     if offsets is not None and tuple(offsets.shape) != expected:
         raise ProRandConvError.about(
@@ -309,6 +327,14 @@ def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, paddin
         )
     if padding not in PADDINGS:
         raise ProRandConvError.about("padding", padding, f"one of {PADDINGS}")
+
+
+def _check_like(x: Tensor, name: str, tensor: Tensor | None) -> None:
+    """Refuse to mix precisions or devices."""
+    if tensor is not None and (tensor.dtype != x.dtype or tensor.device != x.device):
+        raise ProRandConvError.about(
+            name, f"{tensor.dtype} on {tensor.device}", f"{x.dtype} on {x.device}, as the images"
+        )
 
 
 def _check_kind(params: object, kind: type[BlockParams]) -> None:

@@ -446,6 +446,66 @@ class TestNative:
             (arguments[0], *own, True, True, 1e-5, [2, 0], "zeros"),
         )
 
+    def call(self, per_image=False, **changed):
+        """The operator itself, past all checks of the public functions."""
+        torch.manual_seed(0)
+        own = (2,) if per_image else ()
+        arguments = {
+            "images": torch.randn(2, 3, 9, 7),
+            "weight": torch.randn(*own, 3, 3, 3, 3),
+            "offsets": torch.randn(*own, 18, 9, 7),
+            "gamma": torch.randn(*own, 3),
+            "beta": torch.randn(*own, 3),
+            "repeats": [2, 1] if per_image else [2],
+        }
+        for name, change in changed.items():
+            arguments[name] = change(arguments[name])
+        repeats = arguments.pop("repeats")
+        return native.native_block(*arguments.values(), True, True, 1e-5, repeats, "zeros")
+
+    @pytest.mark.parametrize("per_image", [False, True])
+    @pytest.mark.parametrize("name", ["images", "weight", "offsets", "gamma", "beta"])
+    @pytest.mark.parametrize(
+        "change",
+        [torch.Tensor.double, torch.Tensor.half, torch.Tensor.int, torch.Tensor.to_sparse],
+        ids=["double", "half", "int", "sparse"],
+    )
+    def test_takes_no_address_of_other_numbers(self, per_image, name, change):
+        with pytest.raises(ProRandConvError, match=f"^{name}: got .*, expected torch.float32"):
+            self.call(per_image, **{name: change})
+
+    @pytest.mark.parametrize("per_image", [False, True])
+    @pytest.mark.parametrize("name", ["weight", "offsets", "gamma", "beta"])
+    def test_takes_no_address_of_fewer_numbers(self, per_image, name):
+        for shorter in (lambda t: t[..., :-1], lambda t: t[:-1], lambda t: t.flatten()[:1]):
+            with pytest.raises(ProRandConvError, match=f"{name}: got .*, expected "):
+                self.call(per_image, **{name: shorter})
+
+    @pytest.mark.parametrize("name", ["images", "weight", "offsets", "gamma", "beta"])
+    def test_takes_no_address_of_freed_memory(self, name):
+        def freed(tensor):
+            tensor.untyped_storage().resize_(8)
+            return tensor
+
+        with pytest.raises(ProRandConvError, match=f"^{name}: got '2 numbers', expected the"):
+            self.call(**{name: freed})
+
+    @pytest.mark.parametrize(
+        ("per_image", "repeats"), [(False, []), (False, [-1]), (True, [2]), (True, [1, 1, 1])]
+    )
+    def test_takes_one_number_of_repetitions_for_each_draw(self, per_image, repeats):
+        with pytest.raises(ProRandConvError, match=r"^repeats: got .*, expected . numbers >= 0"):
+            self.call(per_image, repeats=lambda _: repeats)
+
+    @pytest.mark.parametrize("name", ["images", "weight", "offsets"])
+    def test_reads_the_numbers_of_a_view(self, name):
+        views = (
+            lambda t: t.transpose(-1, -2).contiguous().transpose(-1, -2),
+            lambda t: torch.view_as_complex(torch.stack((t, -t), -1)).conj().imag,
+        )
+        for view in views:
+            assert torch.equal(self.call(**{name: view}), self.call())
+
     @pytest.mark.parametrize(
         ("weight", "fact"),
         [

@@ -112,21 +112,40 @@ def _run(
     padding: str,
 ) -> Tensor:
     assert isinstance(_LIBRARY, ctypes.CDLL)
-    result = torch.empty_like(images)
-    inputs = [t if t is None else t.contiguous() for t in (offsets, weight, gamma, beta)]
-    pointers = [t if t is None else t.data_ptr() for t in inputs]
+    if images.dim() != 4 or weight.dim() not in (4, 5):
+        shapes = tuple(images.shape), tuple(weight.shape)
+        raise ProRandConvError.about("images, weight", shapes, "(N, C, H, W), ([N,] C, C, k, k)")
+    count, channels, height, width = images.shape
+    kernel_size, per_image = weight.shape[-1], weight.dim() == 5
+    own = (count,) if per_image else ()
+    numbers = count if per_image else 1
+    if len(repeats) != numbers or not all(0 <= number < 2**63 for number in repeats):
+        raise ProRandConvError.about("repeats", list(repeats), f"{numbers} numbers >= 0")
+    tensors = (
+        _ready("images", images, images.shape),
+        _ready("weight", weight, (*own, channels, channels, kernel_size, kernel_size)),
+        _ready("offsets", offsets, (*own, 2 * kernel_size**2, height, width)),
+        _ready("gamma", gamma, (*own, channels)),
+        _ready("beta", beta, (*own, channels)),
+    )
+    at_images, at_weight, at_offsets, at_gamma, at_beta = (
+        None if tensor is None else tensor.data_ptr() for tensor in tensors
+    )
+    result = torch.empty_like(images, memory_format=torch.contiguous_format)
     status = _LIBRARY.prc_apply(
-        images.data_ptr(),
+        at_images,
         result.data_ptr(),
         *images.shape,
-        *pointers[:2],
-        weight.shape[-1],
-        *pointers[2:],
+        at_offsets,
+        at_weight,
+        kernel_size,
+        at_gamma,
+        at_beta,
         eps,
         standardise,
         tanh,
         (ctypes.c_int64 * len(repeats))(*repeats),
-        weight.dim() == 5,
+        per_image,
         _PADDINGS[padding],
         torch.get_num_threads(),
     )
@@ -139,9 +158,25 @@ def _run(
     return result
 
 
+def _ready(name: str, tensor: Tensor | None, shape: Sequence[int]) -> Tensor | None:
+    """A tensor whose address can be handed to the kernel, which trusts that all of this is so."""
+    if tensor is None:
+        return None
+    if (tensor.dtype, tensor.device.type, tensor.layout) != (torch.float32, "cpu", torch.strided):
+        given = f"{tensor.dtype}, {tensor.layout} on {tensor.device}"
+        raise ProRandConvError.about(name, given, "torch.float32, torch.strided on cpu for native")
+    if tuple(tensor.shape) != tuple(shape):
+        raise ProRandConvError.about(name, tuple(tensor.shape), f"the shape {tuple(shape)}")
+    tensor = tensor.resolve_neg().contiguous()
+    held = tensor.untyped_storage().nbytes() // 4 - tensor.storage_offset()
+    if held < tensor.numel():
+        raise ProRandConvError.about(name, f"{held} numbers", f"the {tensor.numel()} of its shape")
+    return tensor
+
+
 native_block = torch.library.custom_op("prorandconv::native_block", _run, mutates_args=())
 
 
 @native_block.register_fake
 def _(images: Tensor, *_: object) -> Tensor:
-    return torch.empty_like(images)
+    return torch.empty_like(images, memory_format=torch.contiguous_format)
