@@ -27,6 +27,8 @@ def cached(maxsize: int) -> Callable[[Callable[..., Built]], Callable[..., Built
         def built(*arguments: Hashable) -> Built:
             if torch.compiler.is_compiling() or type(torch.empty(0)) is not Tensor:
                 return build(*arguments)
+            if not torch.is_inference_mode_enabled():
+                return keep(*arguments)
             with torch.inference_mode(False):
                 return keep(*arguments)
 

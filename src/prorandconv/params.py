@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
@@ -169,14 +169,14 @@ class BlockParams:
 
     def to(self: Self, device: torch.device | str) -> Self:
         """The same draw on another device, which also knows how far the offsets reach."""
-        here = self._tensors()
+        here, device = self._tensors(), torch.device(device)
+        if all(value.device == device for value in here.values()):
+            return self
         # A copy to the host that does not block could be read before it is complete.
         there: dict[str, Any] = {
             name: value.to(device, non_blocking=value.device.type == "cpu")
             for name, value in here.items()
         }
-        if all(there[name] is here[name] for name in here):
-            return self
         moved = replace(self, **there)
         if moved.offsets is not None:
             object.__setattr__(moved, "_carried", (self.reach, _edits(moved.offsets)))
@@ -184,9 +184,11 @@ class BlockParams:
 
     def _tensors(self) -> dict[str, Tensor]:
         """What has a further dimension with one draw per image."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        del values["chosen"]
-        return {name: value for name, value in values.items() if isinstance(value, Tensor)}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if isinstance(value, Tensor) and name != "chosen"
+        }
 
 
 @dataclass(frozen=True, eq=False)
