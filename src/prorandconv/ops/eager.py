@@ -264,5 +264,6 @@ def _corners(
     after = displaced - whole
     pixels = torch.stack((position + whole, position + whole + 1))
     pixels = wrap(pixels, length, padding).clamp(-1, length)
-    shares = torch.stack((1 - after, after)) * ((pixels >= 0) & (pixels < length))
+    inside = (pixels >= 0) & (pixels < length)
+    shares = torch.where(inside, torch.stack((1 - after, after)), 0)
     return pixels.int(), shares

@@ -8,20 +8,27 @@ from torch import Tensor
 
 from .block import Contrast
 
+FAR_AWAY = 2**23
+"""Positions from here on count as outside: float32 has no fractions left (as in csrc/common.h)."""
+OUTSIDE = -2
+"""A position whose neighbours are outside, too."""
+
 
 def wrap(position: Tensor, length: int, padding: str) -> Tensor:
     """Bring positions along one axis back into the image, as ``padding`` continues it.
 
-    ``"reflect"`` mirrors at the border pixels without repeating them, however far away a position
-    is; ``"replicate"`` stops at them; ``"zeros"`` leaves positions outside, where samples are 0.
+    ``"reflect"`` mirrors at the border pixels without repeating them; ``"replicate"`` stops at
+    them; ``"zeros"`` leaves positions outside, where samples are 0. Infinite positions and NaN are
+    outside whatever the padding.
     """
+    somewhere = position.abs() < FAR_AWAY
     if padding == "replicate":
-        return position.clamp(0, length - 1)
-    if padding == "reflect":
+        position = position.clamp(0, length - 1)
+    elif padding == "reflect":
         period = max(2 * (length - 1), 1)
         position = position.abs().remainder(period)
-        return torch.minimum(position, period - position) if length > 1 else position.clamp(0, 0)
-    return position
+        position = torch.minimum(position, period - position) if length > 1 else 0 * position
+    return torch.where(somewhere, position, OUTSIDE)
 
 
 def pad_same(images: Tensor, kernel_size: int, padding: str) -> Tensor:
