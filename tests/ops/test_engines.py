@@ -439,6 +439,22 @@ class TestNative:
             child.join(timeout=10)
             child.kill()
 
+    @pytest.mark.parametrize("wanted", ["avx3", "AVX2"])
+    def test_tells_of_an_instruction_set_that_is_not_there(self, monkeypatch, wanted):
+        monkeypatch.setenv("PRORANDCONV_ISA", wanted)
+        used = native.INSTRUCTION_SET
+        message = (
+            rf"^PRORANDCONV_ISA: got '{wanted}', expected one of \[.*'{used}'.*; '{used}' is used"
+        )
+        with pytest.warns(RuntimeWarning, match=message):
+            native._tell_of_other_instructions(native._LIBRARY)
+
+    @pytest.mark.parametrize("wanted", ["", native.INSTRUCTION_SET])
+    def test_says_nothing_of_one_that_is_in_use(self, monkeypatch, recwarn, wanted):
+        monkeypatch.setenv("PRORANDCONV_ISA", wanted)
+        native._tell_of_other_instructions(native._LIBRARY)
+        assert not recwarn.list
+
     def test_fake_tensors_pass_through(self):
         with FakeTensorMode():
             x, weight = torch.empty(2, 3, 9, 9), torch.empty(3, 3, 3, 3)

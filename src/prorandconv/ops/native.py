@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,10 +50,10 @@ def _load() -> ctypes.CDLL | str:
     _share_openmp()
     try:
         library = ctypes.CDLL(found.origin)
-    except OSError as problem:
+        library.prc_isa.restype = library.prc_isas.restype = ctypes.c_char_p
+    except (OSError, AttributeError) as problem:
         return f"the native kernel could not be loaded: {problem}"
     pointer, integer, size = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
-    library.prc_isa.restype = ctypes.c_char_p
     library.prc_apply.restype = integer
     library.prc_apply.argtypes = [
         *(pointer, pointer, size, size, size, size),
@@ -61,7 +63,22 @@ def _load() -> ctypes.CDLL | str:
     return library
 
 
+def _tell_of_other_instructions(library: ctypes.CDLL) -> None:
+    """Warn if the instruction set that the environment asks for is not the one in use."""
+    wanted = os.environ.get("PRORANDCONV_ISA")
+    used, known = library.prc_isa().decode(), library.prc_isas().decode().split()
+    if wanted and wanted != used:
+        warnings.warn(
+            f"PRORANDCONV_ISA: got {wanted!r}, expected one of {known} on this machine; "
+            f"{used!r} is used",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
 _LIBRARY = _load()
+if isinstance(_LIBRARY, ctypes.CDLL):
+    _tell_of_other_instructions(_LIBRARY)
 UNAVAILABLE: str | None = _LIBRARY if isinstance(_LIBRARY, str) else None
 """Why the kernel is not there, or None if it is."""
 INSTRUCTION_SET: str | None = None if isinstance(_LIBRARY, str) else _LIBRARY.prc_isa().decode()
