@@ -197,6 +197,35 @@ def test_compiles_without_a_graph_break(options):
     torch.testing.assert_close(compiled(x, params), expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["batch", "sample"])
+@pytest.mark.parametrize("weights", ["same", "different"])
+@pytest.mark.parametrize("shape", [(2, 0, 8, 8), (2, 3, 0, 8), (2, 3, 8, 0), (0, 3, 8, 8)], ids=str)
+def test_images_without_a_pixel_are_drawn_for_and_returned(shape, mode, weights):
+    x = torch.empty(shape)
+    params = ProRandConv(mode=mode, weights=weights, p=0.5).draw(x)
+    assert functional.pro_rand_conv(x, params) is x
+    params = RandConv(mode=mode, mix=True, identity=0.0).draw(x)
+    assert functional.rand_conv(x, params) is x
+
+
+@pytest.mark.parametrize("engine", ["auto", "eager", "reference"])
+@pytest.mark.parametrize("shape", [(2, 0, 8, 8), (2, 3, 0, 8), (2, 3, 8, 0), (0, 3, 8, 8)], ids=str)
+def test_a_convolution_of_nothing_is_zero(shape, engine):
+    count, channels, height, width = shape
+    x, weight = torch.empty(shape), torch.randn(5, channels, 3, 3)
+    expected = torch.zeros(count, 5, height, width)
+    assert torch.equal(functional.random_conv(x, weight), expected)
+    offsets = torch.zeros(18, height, width)
+    assert torch.equal(functional.deform_conv(x, weight, offsets, engine=engine), expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "sample"}, {"weights": "different"}, {"p": 0.5}])
+def test_meta_images_come_out_with_their_shape(options):
+    x = torch.empty(4, 3, 8, 9, dtype=torch.float16, device="meta")
+    y = functional.pro_rand_conv(x, ProRandConv(**options).draw(x), bound="clamp", output="pixels")
+    assert (y.shape, y.dtype, y.device) == (x.shape, x.dtype, x.device)
+
+
 X = torch.zeros(2, 3, 8, 8)
 WEIGHT = torch.zeros(3, 3, 3, 3)
 OFFSETS = torch.zeros(18, 8, 8)

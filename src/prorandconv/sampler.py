@@ -79,7 +79,7 @@ class Sampler:
         if isinstance(std, tuple):
             weight = self.normal(*shape).mul_(self.uniform(*std).view(*self._prefix, *tail))
         else:
-            std = (kernel_size**2 * channels) ** -0.5 if std is None else std
+            std = (kernel_size**2 * max(channels, 1)) ** -0.5 if std is None else std
             weight = self.normal(*shape, std=std)
         if smoothing is not None:
             window = gaussian_window(kernel_size, self.uniform(*smoothing))
@@ -92,6 +92,8 @@ class Sampler:
         """2k² independent smooth fields (dy, dx per tap), times one σ_Δ from the range."""
         sigma = self.uniform(*scale)
         taps = 2 * kernel_size**2
+        if 0 in size:
+            return self.normal(taps, *size)
         fields = gaussian_random_field(
             taps if self.count is None else taps * self.count,
             size,
