@@ -2,11 +2,13 @@
 
 from dataclasses import fields, replace
 
+import hypothesis
+import hypothesis.strategies as st
 import numpy as np
 import pytest
 import torch
 
-from prorandconv import ProRandConv, ProRandConvError, RandConv, functional
+from prorandconv import ProRandConv, ProRandConvError, ProRandConvParams, RandConv, functional
 
 X = torch.linspace(-1, 1, 2 * 3 * 8 * 8).view(2, 3, 8, 8)
 BATCH = ProRandConv(repeats=2, p=0.5).draw(X)
@@ -81,6 +83,37 @@ def test_an_edit_that_fits_is_applied(params, edit):
     assert all(getattr(edited, name) is value for name, value in edit.items() if name != "repeats")
     apply = functional.rand_conv if params is MIXED else functional.pro_rand_conv
     assert apply(X, edited).isfinite().all()
+
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "kernel_size": st.sampled_from([1, 3, 5]),
+        "repeats": st.integers(1, 3),
+        "weights": st.sampled_from(["same", "different"]),
+        "offsets": st.sampled_from([None, "auto", (1.0, 4.0)]),
+        "contrast": st.booleans(),
+        "mode": st.sampled_from(["batch", "sample"]),
+        "p": st.sampled_from([0.5, 1.0]),
+    }
+)
+SHAPE = st.tuples(st.integers(1, 3), st.sampled_from([1, 3]), st.integers(1, 9), st.integers(1, 9))
+NAMES = [field.name for field in fields(ProRandConvParams)]
+
+
+@pytest.mark.parametrize("engine", ["auto", "eager"])
+@hypothesis.settings(max_examples=60)
+@hypothesis.given(OPTIONS, OPTIONS, SHAPE, SHAPE, st.sets(st.sampled_from(NAMES), min_size=1))
+def test_fields_of_another_draw_are_refused_or_used(engine, one, other, shape, other_shape, names):
+    x = torch.randn(shape)
+    params = ProRandConv(**one).draw(x)
+    stranger = ProRandConv(**other).draw(torch.randn(other_shape))
+    try:
+        edited = replace(params, **{name: getattr(stranger, name) for name in names})
+        actual = functional.pro_rand_conv(x, edited, engine=engine)
+    except ProRandConvError:
+        return
+    expected = functional.pro_rand_conv(x.double(), edited, engine="reference")
+    torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=1e-3)
 
 
 @pytest.mark.parametrize("number", [np.int64(4), torch.tensor(4)])
