@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from . import checks
 from .errors import ProRandConvError
 from .sampler import Sampler
 
@@ -48,6 +49,7 @@ def select(
         >>> images.shape, y[index]
         (torch.Size([8, 3, 8, 8]), tensor([0, 1, 2, 3, 0, 1, 2, 3]))
     """
+    strategy = checks.plain(strategy)
     is_share = isinstance(strategy, int | float) and not isinstance(strategy, bool)
     if (is_share and not 0 <= strategy <= 1) or (not is_share and strategy not in STRATEGIES):  # type: ignore[operator]
         raise ProRandConvError.about(

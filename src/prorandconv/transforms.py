@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
-from typing import Any, Generic, Literal, TypedDict, TypeVar
+from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
-import PIL.Image
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_flatten, tree_unflatten
 from torchvision import tv_tensors
 from torchvision.transforms import v2
-from torchvision.transforms.v2._utils import is_pure_tensor
-from typing_extensions import Unpack
+from torchvision.transforms.v2.functional import is_pure_tensor
 
 from . import checks, functional
 from .checks import Range
@@ -31,67 +30,64 @@ P = TypeVar("P", bound=BlockParams)
 Mode = Literal["batch", "sample"]
 
 
-class BlockOptions(TypedDict, total=False):
-    """Options of the block that both transforms take with the same defaults."""
+@dataclass(frozen=True)
+class _Source:
+    """Where the parameters of one call come from; travels beside its images."""
 
-    alpha: float
-    gamma_std: float
-    beta_std: float
-    weight_std: float | Range | None
-    padding: Padding
-    mode: Mode
-    p: float
-    engine: Engine
+    params: BlockParams | None
+    generator: torch.Generator | None
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
     """What both transforms share: the block's options, and the call.
 
     Augments float images ``(..., C, H, W)``: plain tensors and ``tv_tensors.Image`` or ``Video``.
-    With several inputs, as in ``v2.Compose``, the images are augmented with one draw (of plain
-    tensors the first one, unless there are tv_tensors); masks, boxes, labels and anything else pass
-    through. Runs without gradients, computes in float32 or float64, returns the input's dtype.
+    With several inputs, as in ``v2.Compose``, the images are augmented with one draw; masks, boxes,
+    labels and anything else pass through. Beside other plain tensors of image shape, images must be
+    marked as ``tv_tensors.Image``. A ``Video`` counts as one image: its frames share one draw.
+    Runs without gradients, computes in float32 or float64, returns the input's dtype.
     """
 
-    _transformed_types = (is_pure_tensor, tv_tensors.Image, tv_tensors.Video)
+    smoothing: Range | None = (EPS, 1.0)
+    offsets: Range | Literal["auto"] | None = "auto"
+    alpha: float = 10.0
+    contrast: bool | Collection[ContrastPart] = True
+    gamma_std: float = 0.5
+    beta_std: float = 0.5
+    weight_std: float | Range | None = None
+    padding: Padding = "zeros"
+    mode: Mode = "batch"
+    p: float = 1.0
+    max_channels: int = 16
+    engine: Engine = "auto"
 
-    def __init__(
-        self,
-        *,
-        smoothing: Range | None,
-        offsets: Range | Literal["auto"] | None,
-        contrast: bool | Collection[ContrastPart],
-        alpha: float = 10.0,
-        gamma_std: float = 0.5,
-        beta_std: float = 0.5,
-        weight_std: float | Range | None = None,
-        padding: Padding = "zeros",
-        mode: Mode = "batch",
-        p: float = 1.0,
-        engine: Engine = "auto",
-    ) -> None:
+    _transformed_types = (is_pure_tensor, tv_tensors.Image, tv_tensors.Video, _Source)
+
+    def __post_init__(self) -> None:
         super().__init__()
-        self.smoothing = (
-            None if smoothing is None else checks.interval("smoothing", smoothing, above_zero=True)
-        )
-        self.offsets: Range | Literal["auto"] | None
-        self.offsets = offsets if offsets in (None, "auto") else checks.interval("offsets", offsets)
-        self.alpha = checks.number("alpha", alpha, low=0)
-        self.gamma_std = checks.number("gamma_std", gamma_std, low=0)
-        self.beta_std = checks.number("beta_std", beta_std, low=0)
-        self.contrast = checks.choice("contrast", contrast, CONTRAST_PARTS)
-        self.weight_std: float | Range | None
-        if weight_std is None or isinstance(weight_std, int | float):
-            self.weight_std = weight_std and checks.number("weight_std", weight_std, low=0)
-        else:
-            self.weight_std = checks.interval("weight_std", weight_std)
-        self.padding: Padding = checks.one_of("padding", padding, PADDINGS)
-        self.mode: Mode = checks.one_of("mode", mode, ("batch", "sample"))
-        self.p = checks.number("p", p, low=0, high=1)
-        self.engine: Engine = checks.one_of("engine", engine, ENGINES)
-        if engine == "native" and native.UNAVAILABLE is not None:
+        for field in fields(self):
+            setattr(self, field.name, checks.plain(getattr(self, field.name)))
+        if self.smoothing is not None:
+            self.smoothing = checks.interval("smoothing", self.smoothing, above_zero=True)
+        if self.offsets is not None and self.offsets != "auto":
+            self.offsets = checks.interval("offsets", self.offsets)
+        self.alpha = checks.number("alpha", self.alpha, low=0)
+        self.contrast = checks.choice("contrast", self.contrast, CONTRAST_PARTS)
+        self.gamma_std = checks.number("gamma_std", self.gamma_std, low=0)
+        self.beta_std = checks.number("beta_std", self.beta_std, low=0)
+        if isinstance(self.weight_std, Sequence):
+            self.weight_std = checks.interval("weight_std", self.weight_std)
+        elif self.weight_std is not None:
+            self.weight_std = checks.number("weight_std", self.weight_std, low=0)
+        checks.one_of("padding", self.padding, PADDINGS)
+        checks.one_of("mode", self.mode, ("batch", "sample"))
+        self.p = checks.number("p", self.p, low=0, high=1)
+        checks.whole_number("max_channels", self.max_channels)
+        checks.one_of("engine", self.engine, ENGINES)
+        if self.engine == "native" and native.UNAVAILABLE is not None:
             raise ProRandConvError.about(
-                "engine", engine, f"'auto' or 'eager': {native.UNAVAILABLE}"
+                "engine", self.engine, f"'auto' or 'eager': {native.UNAVAILABLE}"
             )
 
     @abstractmethod
@@ -99,55 +95,92 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         """Draw the parameters for images like ``x`` (their shape, dtype and device matter)."""
 
     @abstractmethod
-    def apply(self, x: Tensor, params: P) -> Tensor:
-        """Apply a draw to images."""
+    def _augmented(self, x: Tensor, params: P) -> Tensor:
+        """Images ``(..., C, H, W)`` under a draw."""
 
-    def forward(self, *inputs: Any, params: P | None = None) -> Any:
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(
+            self, x: Tensor, /, *, params: P | None = ..., generator: torch.Generator | None = ...
+        ) -> Tensor: ...
+        @overload
+        def __call__(self, x: Tensor, params: P, /) -> Tensor: ...
+        @overload
+        def __call__(
+            self, *inputs: Any, params: P | None = ..., generator: torch.Generator | None = ...
+        ) -> Any: ...
+        def __call__(self, *inputs: Any, **source: Any) -> Any:
+            """What :meth:`forward` does, and what type it returns."""
+
+    def forward(
+        self,
+        *inputs: Any,
+        params: P | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Any:
         """Augment with a fresh draw, or with ``params``.
 
         Args:
             inputs: images ``(..., C, H, W)``, alone or in any nesting with other things.
             params: a draw to replay; also accepted as the last positional argument.
+            generator: source of a fresh draw; torch's global CPU generator by default.
         """
         if params is None and len(inputs) > 1 and isinstance(inputs[-1], BlockParams):
             *rest, params = inputs
             inputs = tuple(rest)
-        leaves, structure = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
-        images = [
-            leaf
-            for leaf, augmented in zip(leaves, self._needs_transform_list(leaves), strict=True)
-            if augmented
-        ]
-        self.check_inputs(leaves)
-        if not images:
-            return tree_unflatten(leaves, structure)
-        if params is None:
-            params = self.draw(images[0])
-        with torch.no_grad(), torch.autocast(images[0].device.type, enabled=False):
-            done = {id(image): self._augmented(image, params) for image in images}
-        return tree_unflatten([done.get(id(leaf), leaf) for leaf in leaves], structure)
+        if params is not None and generator is not None:
+            raise ProRandConvError.about("generator", generator, "None: params are drawn already")
+        sample = inputs[0] if len(inputs) == 1 else inputs
+        result, _ = super().forward(sample, _Source(params, generator))
+        return result
 
     def check_inputs(self, flat_inputs: list[Any]) -> None:
-        """Refuse PIL images, which would otherwise pass through unseen."""
-        for leaf in flat_inputs:
-            if isinstance(leaf, PIL.Image.Image):
-                raise ProRandConvError.about(
-                    "x",
-                    type(leaf).__name__,
-                    "a tensor; put v2.ToImage(), v2.ToDtype(torch.float32, scale=True) and "
-                    "v2.Normalize(...) before this transform",
-                )
+        """Refuse inputs that would pass through unseen, or where the image is not certain."""
+        checks.sample(flat_inputs[:-1])
 
-    def _augmented(self, image: Tensor, params: P) -> Tensor:
-        if not isinstance(image, tv_tensors.TVTensor):
-            return self.apply(image, params)
-        result = self.apply(image.as_subclass(Tensor), params)
-        return tv_tensors.wrap(result, like=image)  # type: ignore[no-any-return]
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        """The draw that all images of a call share."""
+        *images, source = flat_inputs
+        if source.params is not None or not images:
+            return {"params": source.params}
+        return {"params": self.draw(images[0], source.generator)}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """Augment one of the inputs, if it is an image."""
+        if isinstance(inpt, _Source):
+            return inpt
+        device = inpt.device.type
+        autocast = torch.amp.is_autocast_available(device)
+        with torch.no_grad(), torch.autocast(device, enabled=False) if autocast else nullcontext():
+            if not isinstance(inpt, tv_tensors.TVTensor):
+                return self._augmented(inpt, **params)
+            augmented = (
+                self._augmented_videos if isinstance(inpt, tv_tensors.Video) else self._augmented
+            )
+            return tv_tensors.wrap(augmented(inpt.as_subclass(Tensor), **params), like=inpt)
+
+    def _augmented_videos(self, x: Tensor, params: P) -> Tensor:
+        """Videos ``(..., T, C, H, W)``, each of which counts as one image, under a draw."""
+        frames, count = x.shape[-4], math.prod(x.shape[:-4])
+        if params.per_image:
+            draws = params.split()
+            if len(draws) != count:
+                raise ProRandConvError.about(
+                    "params", f"draws for {len(draws)} images", f"one for each of {count} videos"
+                )
+            videos = x.reshape(count, *x.shape[-4:])
+            done = [self._augmented(*each) for each in zip(videos, draws, strict=True)]
+            return torch.stack(done).reshape(x.shape) if done else x
+        if params.chosen is not None and params.batch is not None:
+            chosen = params.chosen[:, None] * frames + torch.arange(frames)
+            params = replace(params, chosen=chosen.flatten(), batch=params.batch * frames)
+        return self._augmented(x, params)
 
     def _start(self, x: Tensor, generator: torch.Generator | None) -> tuple[Sampler, int]:
         """How to draw for ``x``, and how many images it holds."""
-        checks.images(x)
-        count = math.prod(x.shape[:-3])
+        checks.images(x, self.max_channels)
+        count = math.prod(x.shape[: -4 if isinstance(x, tv_tensors.Video) else -3])
         return Sampler(count if self.mode == "sample" else None, generator, compute_dtype(x)), count
 
     def _block(
@@ -166,27 +199,29 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         if self.offsets is not None:
             scale = offset_range(height, width) if self.offsets == "auto" else self.offsets
             offsets = sampler.offsets(kernel_size, (height, width), scale, self.alpha)
-        if "affine" in self.contrast:
+        if "affine" in self._parts:
             gamma = sampler.normal(channels, std=self.gamma_std)
             beta = sampler.normal(channels, std=self.beta_std)
         return {"weight": weight, "offsets": offsets, "gamma": gamma, "beta": beta}
 
+    @property
+    def _parts(self) -> tuple[ContrastPart, ...]:
+        return checks.choice("contrast", self.contrast, CONTRAST_PARTS)
+
     def extra_repr(self) -> str:
-        """The options, as the constructor takes them, and which engine serves float32 on a CPU."""
-        names = [name for name in vars(self) if not name.startswith("_") and name != "training"]
-        options = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        if self.engine == "auto":
-            serving = "eager" if native.UNAVAILABLE is not None else "native"
-            options = options.replace("engine='auto'", f"engine='auto' ({serving} on the CPU)")
-        return options
+        """The options as the constructor takes them: a transform's ``repr`` makes it again."""
+        names = [field.name for field in sorted(fields(self), key=lambda f: f.kw_only is True)]
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
 
 
+@dataclass(eq=False, repr=False)
 class ProRandConv(RandomBlockTransform[ProRandConvParams]):
     """Progressive Random Convolutions: one random block, applied L times with the same parameters.
 
     The block is a deformable k×k convolution, standardisation per image and channel, a random
     affine and tanh; L is drawn from 1 to ``max_repeats``. One draw per call is shared by all images
-    of the batch (``mode="batch"``, the paper), or each image has its own (``mode="sample"``).
+    of the batch (``mode="batch"``, the paper), or each image, or ``tv_tensors.Video``, has its own
+    (``mode="sample"``).
 
     Args:
         kernel_size: side k of the kernel, odd.
@@ -214,6 +249,8 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         std: likewise.
         mode: ``"batch"`` or ``"sample"``.
         p: share of the images that are augmented.
+        max_channels: more channels than these are refused: pictures whose channels come last, and
+            volumes, would be taken for images of many channels.
         engine: ``"auto"``, or an engine by name; see :mod:`prorandconv.ops`.
 
     Example:
@@ -224,62 +261,36 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         True
     """
 
-    def __init__(
-        self,
-        kernel_size: int = 3,
-        max_repeats: int = 10,
-        *,
-        repeats: int | None = None,
-        weights: Literal["same", "different"] = "same",
-        smoothing: Range | None = (EPS, 1.0),
-        offsets: Range | Literal["auto"] | None = "auto",
-        alpha: float = 10.0,
-        gamma_std: float = 0.5,
-        beta_std: float = 0.5,
-        contrast: bool | Collection[ContrastPart] = True,
-        weight_std: float | Range | None = None,
-        padding: Padding = "zeros",
-        bound: Literal["auto", "clamp", "standardise"] | None = "auto",
-        output: Literal["tanh", "pixels"] = "tanh",
-        mean: float | Sequence[float] = 0.5,
-        std: float | Sequence[float] = 0.5,
-        mode: Mode = "batch",
-        p: float = 1.0,
-        engine: Engine = "auto",
-    ) -> None:
-        super().__init__(
-            smoothing=smoothing,
-            offsets=offsets,
-            alpha=alpha,
-            gamma_std=gamma_std,
-            beta_std=beta_std,
-            contrast=contrast,
-            weight_std=weight_std,
-            padding=padding,
-            mode=mode,
-            p=p,
-            engine=engine,
-        )
-        checks.kernel_size("kernel_size", kernel_size)
-        self.kernel_size = kernel_size
-        self.max_repeats = checks.whole_number("max_repeats", max_repeats)
-        self.repeats = None if repeats is None else checks.whole_number("repeats", repeats)
-        self.weights = checks.one_of("weights", weights, ("same", "different"))
-        bounded = "standardise" in self.contrast or "tanh" in self.contrast
-        bound = checks.one_of("bound", bound, ("auto", "clamp", "standardise", None))
-        if bounded and bound not in ("auto", None):
+    kernel_size: int = 3
+    max_repeats: int = 10
+    _: KW_ONLY
+    repeats: int | None = None
+    weights: Literal["same", "different"] = "same"
+    bound: Literal["auto", "clamp", "standardise"] | None = "auto"
+    output: Literal["tanh", "pixels"] = "tanh"
+    mean: float | Sequence[float] = 0.5
+    std: float | Sequence[float] = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.kernel_size("kernel_size", self.kernel_size)
+        checks.whole_number("max_repeats", self.max_repeats)
+        if self.repeats is not None:
+            checks.whole_number("repeats", self.repeats)
+        checks.one_of("weights", self.weights, ("same", "different"))
+        checks.one_of("bound", self.bound, ("auto", "clamp", "standardise", None))
+        if self._bounded and self.bound not in ("auto", None):
             raise ProRandConvError.about(
                 "bound",
-                bound,
+                self.bound,
                 "None where contrast standardises or ends in tanh, or contrast=False",
             )
-        self.bound = ("clamp" if not bounded else None) if bound == "auto" else bound
-        self.output = checks.one_of("output", output, ("tanh", "pixels"))
-        if output == "pixels" and "tanh" not in self.contrast:
+        checks.one_of("output", self.output, ("tanh", "pixels"))
+        if self.output == "pixels" and "tanh" not in self._parts:
             raise ProRandConvError.about(
-                "output", output, '"tanh" (the result as it is), as this contrast has no tanh'
+                "output", self.output, '"tanh" (the result as it is), as this contrast has no tanh'
             )
-        self.mean, self.std = checks.normalisation(mean, std)
+        self.mean, self.std = checks.normalisation(self.mean, self.std)
 
     def draw(self, x: Tensor, generator: torch.Generator | None = None) -> ProRandConvParams:
         """Draw the parameters for images like ``x``.
@@ -289,10 +300,13 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
             generator: source of randomness; torch's global CPU generator by default.
         """
         sampler, count = self._start(x, generator)
+        checks.per_channel("mean", self.mean, x.shape[-3])
+        checks.per_channel("std", self.std, x.shape[-3])
+        repeats: int | tuple[int, ...]
         if self.repeats is None:
             repeats = sampler.whole(1, self.max_repeats)
         else:
-            repeats = sampler.whole(self.repeats, self.repeats)
+            repeats = self.repeats if self.mode == "batch" else (self.repeats,) * count
         layered = self.weights == "different"
         layers = (self.repeats or self.max_repeats) if layered else None
         block = self._block(sampler, x, self.kernel_size, layers)
@@ -302,14 +316,21 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         )
         return params.to(x.device)
 
-    def apply(self, x: Tensor, params: ProRandConvParams) -> Tensor:
-        """Apply a draw to images ``(..., C, H, W)``."""
+    @property
+    def _bounded(self) -> bool:
+        """Whether contrast keeps the result in range."""
+        return "standardise" in self._parts or "tanh" in self._parts
+
+    def _augmented(self, x: Tensor, params: ProRandConvParams) -> Tensor:
+        bound = self.bound
+        if bound == "auto":
+            bound = None if self._bounded else "clamp"
         return functional.pro_rand_conv(
             x,
             params,
-            contrast=self.contrast,
+            contrast=self._parts,
             padding=self.padding,
-            bound=self.bound,
+            bound=bound,
             output=self.output,
             mean=self.mean,
             std=self.std,
@@ -317,6 +338,7 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         )
 
 
+@dataclass(eq=False, repr=False)
 class RandConv(RandomBlockTransform[RandConvParams]):
     """Random convolution (Xu et al., 2021): one k×k convolution of a random size, or none.
 
@@ -330,8 +352,8 @@ class RandConv(RandomBlockTransform[RandConvParams]):
         offsets: range of σ_Δ of deformable offsets, ``"auto"``, or None for a plain convolution.
         contrast: contrast diversification after the convolution: True, False or a choice of its
             parts.
-        options: ``alpha``, ``gamma_std``, ``beta_std``, ``weight_std``, ``padding``, ``mode``,
-            ``p`` and ``engine`` as in :class:`ProRandConv`.
+        alpha, gamma_std, beta_std, weight_std, padding, mode, p, max_channels, engine: as in
+            :class:`ProRandConv`.
 
     Example:
         >>> augment = RandConv(identity=0.0)
@@ -339,27 +361,25 @@ class RandConv(RandomBlockTransform[RandConvParams]):
         torch.Size([4, 3, 32, 32])
     """
 
-    def __init__(
-        self,
-        kernel_sizes: Sequence[int] = (1, 3, 5, 7),
-        *,
-        mix: bool = False,
-        identity: float = 0.5,
-        smoothing: Range | None = None,
-        offsets: Range | Literal["auto"] | None = None,
-        contrast: bool | Collection[ContrastPart] = False,
-        **options: Unpack[BlockOptions],
-    ) -> None:
-        super().__init__(smoothing=smoothing, offsets=offsets, contrast=contrast, **options)
-        if not isinstance(kernel_sizes, Sequence) or not kernel_sizes:
+    kernel_sizes: Sequence[int] = (1, 3, 5, 7)
+    _: KW_ONLY
+    mix: bool = False
+    identity: float = 0.5
+    smoothing: Range | None = None
+    offsets: Range | Literal["auto"] | None = None
+    contrast: bool | Collection[ContrastPart] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.kernel_sizes, Sequence) or not self.kernel_sizes:
             raise ProRandConvError.about(
-                "kernel_sizes", kernel_sizes, "a sequence of odd numbers, e.g. (1, 3, 5, 7)"
+                "kernel_sizes", self.kernel_sizes, "a sequence of odd numbers, e.g. (1, 3, 5, 7)"
             )
-        for kernel_size in kernel_sizes:
+        for kernel_size in self.kernel_sizes:
             checks.kernel_size("kernel_sizes", kernel_size)
-        self.kernel_sizes = tuple(kernel_sizes)
-        self.mix = bool(mix)
-        self.identity = checks.number("identity", identity, low=0, high=1)
+        self.kernel_sizes = tuple(self.kernel_sizes)
+        self.mix = bool(self.mix)
+        self.identity = checks.number("identity", self.identity, low=0, high=1)
 
     def draw(self, x: Tensor, generator: torch.Generator | None = None) -> RandConvParams:
         """Draw the parameters for images like ``x``.
@@ -390,10 +410,9 @@ class RandConv(RandomBlockTransform[RandConvParams]):
         params = RandConvParams(**block, repeats=repeats, chosen=chosen, batch=count, mix=mix)
         return params.to(x.device)
 
-    def apply(self, x: Tensor, params: RandConvParams) -> Tensor:
-        """Apply a draw to images ``(..., C, H, W)``."""
+    def _augmented(self, x: Tensor, params: RandConvParams) -> Tensor:
         return functional.rand_conv(
-            x, params, contrast=self.contrast, padding=self.padding, engine=self.engine
+            x, params, contrast=self._parts, padding=self.padding, engine=self.engine
         )
 
 
