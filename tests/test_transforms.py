@@ -18,8 +18,8 @@ from torchvision.datasets import FakeData
 from torchvision.transforms import v2
 
 from prorandconv import ProRandConv, ProRandConvError, RandConv
+from prorandconv.block_transform import offset_range
 from prorandconv.ops import native
-from prorandconv.transforms import offset_range
 
 TRANSFORMS = {
     "pro": ProRandConv,
@@ -321,6 +321,10 @@ class TestVideos:
         x = tv_tensors.Video(torch.randn(4, 5, 3, 8, 8))
         changed = make(mode=mode, p=0.5)(x).ne(x).flatten(2).any(2)
         assert sorted(changed.sum(1).tolist()) == [0, 0, 5, 5]
+
+    def test_what_is_no_draw_is_refused(self, make):
+        with pytest.raises(ProRandConvError, match=r"^params: got 'dict', expected "):
+            make()(tv_tensors.Video(torch.randn(5, 3, 8, 8)), params={})
 
     def test_draws_for_frames_are_refused(self, make):
         x = torch.randn(5, 3, 8, 8)
