@@ -184,6 +184,7 @@ class DrawFiles:
     text_of = staticmethod(text_of)
     stored = staticmethod(stored)
     waves = staticmethod(waves)
+    params = staticmethod(params_from)
     read = DrawFile
 
 

@@ -5,7 +5,7 @@ const { join } = require("node:path");
 const { runInThisContext } = require("node:vm");
 
 const [folder] = process.argv.slice(2);
-for (const name of ["fields.js", "drawfile.js", "draws.js", "operator.js"]) {
+for (const name of ["fields.js", "drawfile.js", "draws.js", "operator.js", "settings.js", "python.js"]) {
   runInThisContext(readFileSync(join(folder, name), "utf8"), { filename: name });
 }
 const fields = defineFields();
@@ -46,6 +46,20 @@ function drawn({ settings, seed, size }) {
   return drawFile.write(draws.make(settings, seed, size));
 }
 
-const tasks = { applied, refusal, drawn };
+/** b_Δ for pictures of a size. */
+function bound({ height, width }) {
+  return draws.offsetBound(height, width);
+}
+
+/** The constructor calls of the presets, in Python. */
+function presets() {
+  return runInThisContext("PRESETS").map(({ method, settings }) => {
+    const draw = draws.make({ ...settings, method }, 1, [8, 8]);
+    const call = runInThisContext("argumentsOf")(method === "pro", settings, draw.options);
+    return `prc.${draw.transform}(${call})`;
+  });
+}
+
+const tasks = { applied, refusal, drawn, bound, presets };
 const requests = JSON.parse(readFileSync(0, "utf8"));
 process.stdout.write(JSON.stringify(requests.map(({ task, ...facts }) => tasks[task](facts))));

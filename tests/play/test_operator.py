@@ -8,11 +8,11 @@ import torch
 
 import prorandconv as prc
 
-SIZES = ((32, 32), (33, 47), (64, 40), (113, 113))
+SIZES = ((32, 32), (33, 47), (64, 40), (81, 81))
 PADDINGS = ("zeros", "reflect", "replicate")
 
 
-def golden(draw_files, size, *, offsets, repeats=6, kernel_size=3, **options):
+def golden(draw_files, size, *, offsets, repeats=5, kernel_size=3, **options):
     """A draw of Python's as a file, with waves as offsets or none."""
     transform = prc.ProRandConv(kernel_size, repeats=repeats, offsets=None, **options)
     generator = torch.Generator().manual_seed(size[0])
@@ -48,9 +48,7 @@ def test_golden_draws_agree_with_the_reference(playground, draw_files, picture):
             SIZES, PADDINGS, ("same", "different"), (True, False)
         )
     }
-    found = dict(
-        zip(cases, differences(playground, draw_files, list(cases.values())), strict=True)
-    )
+    found = dict(zip(cases, differences(playground, draw_files, list(cases.values())), strict=True))
     for case, difference in found.items():
         print(*case, f"{difference:.1e}")
     assert len(found) == 48

@@ -19,10 +19,15 @@ from prorandconv import play
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the extra dev")
 
 pytestmark = pytest.mark.xdist_group("browser")
-FLAGS = (
-    "--no-sandbox --headless --disable-gpu --disable-background-networking "
-    "--disable-component-update --disable-sync --no-first-run"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--headless",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +102,9 @@ class Page:
         path = folder / download.value.suggested_filename
         download.value.save_as(path)
         return path
+
+    def unfold(self):
+        self.page.locator("details").evaluate_all("all => all.forEach((d) => (d.open = true))")
 
     def slide(self, name, value):
         self.page.locator(f"#{name}").fill(str(value))
@@ -197,7 +205,7 @@ def test_back_returns_to_the_draw_before(page):
     before = page.result()
     page.page.click("#new")
     page.wait().page.go_back()
-    sync_api.expect(page.page.locator("#seed")).to_have_text("number 1")
+    sync_api.expect(page.page.locator("#seed")).to_have_text("number 12")
     assert np.array_equal(page.wait().result(), before)
 
 
@@ -282,14 +290,15 @@ def test_copied_python_makes_the_same_picture(new_page, address, tmp_path, monke
 def test_keyboard_alone_reaches_and_works_everything(page):
     reached = []
     press = page.page.keyboard.press
-    name = "() => { const e = document.activeElement; return e.id || e.name || e.value || e.tagName; }"
-    page.page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
+    focus = "(e) => e.id || e.name || e.value || e.tagName"
+    page.unfold()
     for _ in range(80):
         press("Tab")
-        reached.append(page.page.evaluate(name))
+        reached.append(page.page.locator(":focus").evaluate(focus))
         if reached[-1] == "new":
             seed = page.page.inner_text("#seed")
             press("Enter")
+            page.wait()
             assert page.page.inner_text("#seed") != seed
         elif reached[-1] == "handle":
             press("ArrowRight")
@@ -313,18 +322,19 @@ def test_keyboard_alone_reaches_and_works_everything(page):
     assert "No difference yet" in page.page.inner_text("#compare p")
 
 
-@pytest.mark.parametrize("width", [390, 768, 1280])
-def test_nothing_is_wider_than_the_screen(new_page, address, width):
-    page = new_page(viewport={"width": width, "height": 800}).open(address)
-    page.page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
-    assert page.page.evaluate("() => document.documentElement.scrollWidth") <= width
+def test_nothing_is_wider_than_the_screen(page):
+    page.unfold()
+    for width in (390, 768, 1280):
+        page.page.set_viewport_size({"width": width, "height": 800})
+        page.page.evaluate("() => showDetails()")
+        assert page.page.evaluate("() => document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(new_page, address, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe, of dev")
     page = new_page(color_scheme=scheme).open(address)
-    page.page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
+    page.unfold()
     found = axe.Axe().run(page.page).response["violations"]
     serious = [f for f in found if f["impact"] in ("serious", "critical")]
     assert [(f["id"], [n["html"] for n in f["nodes"]]) for f in serious] == []
@@ -356,7 +366,11 @@ def test_page_works_from_a_sub_path(new_page):
 
 def test_saved_draw_is_the_file_that_python_reads(page, tmp_path):
     file = json.loads(page.saved("#save-draw", tmp_path).read_text(encoding="utf-8"))
-    assert (file["format"], file["version"], file["transform"]) == ("prorandconv.draw", 1, "ProRandConv")
+    assert (file["format"], file["version"], file["transform"]) == (
+        "prorandconv.draw",
+        1,
+        "ProRandConv",
+    )
     assert (file["size"], file["repeats"], file["layered"]) == ([96, 96], 10, False)
     assert file["offsets"]["kind"] == "waves"
     assert file["offsets"]["coefficients"]["shape"] == [18, 9, 9]

@@ -88,7 +88,7 @@ function showDetails() {
 	if (arrows) {
 		const times = drawArrows(arrows[0], picture.canvas, block())
 		$("#arrows p").textContent = block().points.length
-			? `Offsets of the middle tap, ${times.toFixed(0)} times as long as they are.`
+			? `Offsets of the middle tap, enlarged ${times.toFixed(0)} times.`
 			: "This draw has no offsets."
 	}
 	if (histograms)

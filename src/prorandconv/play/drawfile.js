@@ -81,7 +81,7 @@ function defineDrawFile(fields) {
 		return {transform, options, size, layered, repeats: times, ...tensors, drawn: {}}
 	}
 
-	// Offsets as waves; those below alpha = 6 are stored as the noise that an FFT turns into fields.
+	// Offsets as waves; below alpha = 6 they are stored as noise for an FFT.
 	function wavesOf(given, size, k, tensor) {
 		const side = Math.max(...size)
 		const stored = tensor(given.coefficients ?? given.noise)

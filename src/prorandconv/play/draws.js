@@ -29,7 +29,7 @@ function defineDraws(fields) {
 		return i => Math.sqrt(-2 * Math.log(u(2 * i))) * Math.cos(2 * Math.PI * u(2 * i + 1))
 	}
 
-	// Visit the taps of a kernel: number, row and column from the middle, and a number of this place.
+	// Visit the taps of a kernel: number, place from the middle, and a number of this place.
 	function eachTap(k, visit) {
 		for (let tap = 0; tap < k * k; tap++) {
 			const [i, j] = [Math.floor(tap / k) - (k - 1) / 2, (tap % k) - (k - 1) / 2]

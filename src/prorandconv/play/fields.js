@@ -47,7 +47,7 @@ function defineFields() {
 	// Power |k|^-alpha of a pair of frequencies; the constant has none.
 	const power = (fy, fx, alpha) => (fy || fx ? Math.hypot(fy, fx) ** -alpha : 0)
 
-	// How many waves a field of this exponent is made of, and their amplitudes (count, count).
+	// How many waves a field is made of, and their amplitudes (count, count).
 	function spectrum(side, alpha) {
 		const count = alpha < STEEP ? side : fewestWaves(side, alpha)
 		// The last cosine of an even side has a root mean square of sqrt(2).

@@ -131,12 +131,12 @@ function defineOperator(fields) {
 		if (has("tanh")) for (let p = 0; p < plane.length; p++) plane[p] = Math.tanh(plane[p])
 	}
 
-	// Mean and deviation of the normalisation that a channel of the images went through.
+	// Mean and deviation by which a channel is normalised.
 	function normalisation({mean, std}, channel) {
 		return [mean, std].map(values => values[values.length === 1 ? 0 : channel])
 	}
 
-	// What happens once, after all repetitions: bound, output range, mixing with the original.
+	// What follows all repetitions: bound, output range, mixing with the original.
 	function finish({options, mix}, original, planes) {
 		return planes.map((plane, channel) => {
 			const [mean, std] = normalisation(options, channel)
@@ -161,7 +161,7 @@ function defineOperator(fields) {
 		})
 	}
 
-	// A picture (RGBA bytes) of planes, rounded; what is out of the range of pixels is clipped.
+	// A picture (RGBA bytes) of planes, rounded and clipped.
 	function toBytes({options}, planes) {
 		const fromTanh = options.contrast.includes("tanh") && options.output === "tanh"
 		const rgba = new Uint8ClampedArray(4 * planes[0].length).fill(255)

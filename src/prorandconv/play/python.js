@@ -51,7 +51,7 @@ import prorandconv as prc
 
 augment = prc.${transform}(${argumentsOf(transform === "ProRandConv", settings, options)})
 
-# This draw applies the block ${repeats === 1 ? "once" : `${repeats} times`}.
+# one draw, with L = ${repeats}
 params = prc.${transform}Params.${read}
 
 # "Save original" in the playground writes this file.

@@ -23,7 +23,7 @@ TYPES = {
 class _Handler(SimpleHTTPRequestHandler):
     """Hands out the page's files: no listings, and nothing else of the folder."""
 
-    extensions_map = TYPES  # noqa: RUF012  a class attribute of the standard library
+    extensions_map = TYPES
 
     def send_head(self):  # type: ignore[no-untyped-def]
         """Refuse all that is no file of the page."""

@@ -30,16 +30,16 @@ const SLIDERS = {
 }
 
 // The switches, with those parts of the block on that a text names.
-const withParts = text =>
-	Object.fromEntries([
-		...["smoothing", "offsets"].map(part => [part, text.includes(part)]),
-		...PARTS.map(part => [part, text.includes("contrast")])
-	])
+const withParts = text => {
+	const on = part => text.includes(part) || text.includes("all three")
+	const [smoothing, offsets, contrast] = ["smoothing", "offsets", "contrast"].map(on)
+	return {smoothing, offsets, standardise: contrast, affine: contrast, tanh: contrast}
+}
 
 // The paper's settings; b_delta is null where it follows the picture's size.
 const PLAIN = {k: 3, L: 10, weights: "same", b_w: 0, padding: "zeros", sigma_g: 1, b_delta: null}
 Object.assign(PLAIN, {alpha: 10, sigma_gamma: 0.5, sigma_beta: 0.5, ...withParts("")})
-const PAPER = {pro: {...PLAIN, ...withParts("smoothing, offsets, contrast")}, rand: PLAIN}
+const PAPER = {pro: {...PLAIN, ...withParts("all three")}, rand: PLAIN}
 
 // Rows of the component table; a label says what a row adds to plain convolutions.
 const [SINGLE, MULTI] = ["Single: one convolution", "Multi (S): same weights"]
@@ -58,14 +58,14 @@ const PRESETS = [
 	[MULTI, "pro", "+ smoothing"],
 	[MULTI, "pro", "+ smoothing + contrast"],
 	[MULTI, "pro", "+ smoothing + offsets"],
-	[MULTI, "pro", "+ smoothing + contrast + offsets"]
+	[MULTI, "pro", "Pro-RandConv: all three"]
 ].map(([group, method, label]) => {
 	const weights = label.includes("Diff") ? "different" : "same"
 	const b_w = label.includes("σ_w") ? +label.at(-1) : 0
 	return {group, label, method, settings: {...PLAIN, ...withParts(label), weights, b_w}}
 })
 
-const START = {picture: "astronaut", size: 224, seed: 1, method: "pro"}
+const START = {picture: "astronaut", size: 224, seed: 12, method: "pro"}
 
 // The state that an address describes; what is unknown or out of range is left out.
 function stateFrom(hash) {

@@ -14,7 +14,7 @@ function sheet(canvas, height) {
 	return context
 }
 
-// The kernel: a row of squares for each output channel, a square for each input channel.
+// The kernel: rows of squares by output channel, columns by input channel.
 function drawKernel(canvas, {weight}) {
 	const [width, gap] = [canvas.clientWidth, 8]
 	const context = sheet(canvas, width)

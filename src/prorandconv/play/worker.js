@@ -35,7 +35,7 @@ function defineService(drawFile, draws, operator, post) {
 		yield {type: "done", strip, id}
 	}
 
-	// What the page shows of a draw: kernel, scales, and offsets of the middle tap at a few points.
+	// What the page shows of a draw; of the offsets, the middle tap's at a few points.
 	function describe({draw, height, width, displaced}) {
 		const spacing = Math.max(height, width) / ARROWS
 		const [dy, dx] = displaced.slice(displaced.length / 2 - 1)
