@@ -65,7 +65,7 @@ const PRESETS = [
 	return {group, label, method, settings: {...PLAIN, ...withParts(label), weights, b_w}}
 })
 
-const START = {picture: "astronaut", size: 224, seed: 12, method: "pro"}
+const START = {picture: "astronaut", size: 224, seed: 4, method: "pro"}
 
 // The state that an address describes; what is unknown or out of range is left out.
 function stateFrom(hash) {
