@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ... import ProRandConv, select
+from ...block_transform import EPS
 from ...checks import Range
 from ...functional import ContrastPart, Padding
 from ...selection import Strategy
-from ...transforms import EPS
 from ..data import ImageFormat
 from .contract import Loss, Method
 
