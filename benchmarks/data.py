@@ -27,7 +27,7 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
 
 from prorandconv.lab.data import Images, Options, get_benchmark
-from prorandconv.lab.data.in_memory import InMemoryImages
+from prorandconv.lab.data.images import InMemoryImages
 
 BATCH = 64
 ROUNDS = 3
@@ -68,7 +68,7 @@ def digits(root: Path) -> dict[str, Any]:
         stored = benchmark.domain("mnist").read("train")  # type: ignore[attr-defined]
         images, labels = stored.images[:10_000], torch.from_numpy(stored.labels[:10_000])
     else:
-        print("digits: MNIST is absent, generated images of its size are used")
+        print("digits: MNIST is missing, generated images of its size are used")
         images = np.random.default_rng(0).integers(0, 256, (10_000, 28, 28), dtype=np.uint8)
         labels = torch.arange(10_000) % 10
     ours: Images = InMemoryImages(
@@ -107,11 +107,12 @@ def photos(root: Path, count: int) -> dict[str, Any]:
         benchmark = get_benchmark("pacs", root)
         generated = "photo" not in benchmark.present()
         if generated:
-            print("pacs: PACS is absent, generated JPEGs of its size are used")
+            print("pacs: PACS is missing, generated JPEGs of its size are used")
             _generate(Path(made), count)
             root = Path(made)
         cold = get_benchmark("pacs", root, Options(cache_bytes=0)).load("photo", "test")
         warm = get_benchmark("pacs", root).load("photo", "test")
+        workers = cold.options.processes
         decoding = seconds(lambda: cold.batches(BATCH))
         for _ in warm.batches(BATCH):
             pass
@@ -119,14 +120,14 @@ def photos(root: Path, count: int) -> dict[str, Any]:
         print(f"pacs:   {len(warm) / cached:12,.0f} images/s from a warm cache")
         print(
             f"pacs:   {len(cold) / decoding:12,.0f} images/s decoding in every epoch "
-            f"with {cold.workers} workers: the cache is {decoding / cached:.1f} times as fast"
+            f"with {workers} workers: the cache is {decoding / cached:.1f} times as fast"
         )
         return {
             "generated": generated,
             "images": len(warm),
             "cached_images_per_second": len(warm) / cached,
             "decoding_images_per_second": len(cold) / decoding,
-            "decoding_workers": cold.workers,
+            "decoding_workers": workers,
             "cache_over_decoding": decoding / cached,
         }
 

@@ -1,11 +1,10 @@
-"""Files are written whole or not at all, by one process or several."""
+"""Files are written whole or not at all, by one writer or several."""
 
-import multiprocessing
 from pathlib import Path
 
 import pytest
 
-from prorandconv.lab.files import cache_folder, data_root, replacing
+from prorandconv.lab.files import cache_folder, data_root, replacing, write_text
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path):
@@ -33,26 +32,31 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def _write_often(path, letter):
-    for _ in range(100):
-        with replacing(Path(path)) as temporary, temporary.open("w") as file:
-            for _ in range(20):
-                file.write(letter * 1000)
-
-
-def test_a_reader_never_sees_a_mixture_of_two_writers(tmp_path):
+def test_two_writers_do_not_mix_and_the_later_one_wins(tmp_path):
     path = tmp_path / "file"
-    context = multiprocessing.get_context("fork")
-    writers = [context.Process(target=_write_often, args=(str(path), letter)) for letter in "ab"]
-    for writer in writers:
-        writer.start()
-    seen = set()
-    while any(writer.is_alive() for writer in writers):
-        if path.exists():
-            seen.add(path.read_text())
-    assert [writer.exitcode for writer in writers] == [0, 0]
-    assert seen <= {"a" * 20_000, "b" * 20_000}
+    with replacing(path) as slow:
+        slow.write_text("a" * 1000)
+        with replacing(path) as quick:
+            quick.write_text("b" * 500)
+            assert not path.exists()
+        assert path.read_text() == "b" * 500
+    assert path.read_text() == "a" * 1000
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_old_file_is_kept_under_another_name_if_asked(tmp_path):
+    path, kept = tmp_path / "file", tmp_path / "previous"
+    for text in ("one", "two", "three"):
+        with replacing(path, keep=kept) as temporary:
+            temporary.write_text(text)
+    assert (path.read_text(), kept.read_text()) == ("three", "two")
+
+
+def test_a_file_may_be_read_by_whoever_may_read_others(tmp_path):
+    usual, path = tmp_path / "usual", tmp_path / "file"
+    usual.touch()
+    write_text(path, "text")
+    assert path.stat().st_mode == usual.stat().st_mode
 
 
 def test_the_cache_is_where_the_variables_say(monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""Where data is kept, and how a file is written whole or not at all."""
+"""Where data is kept, and how files are written atomically."""
 
 from __future__ import annotations
 
@@ -71,6 +71,6 @@ def _sync(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

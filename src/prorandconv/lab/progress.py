@@ -1,4 +1,4 @@
-"""How long work shows itself: a bar on a terminal, sparse lines elsewhere."""
+"""Progress of long work: a bar on a terminal, sparse lines elsewhere."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from prorandconv.lab.data import DataError, get_benchmark
-from prorandconv.lab.data.download import Download, downloads, fetch
+from prorandconv.lab.data import DataError
+from prorandconv.lab.data.download import Download, fetch
 
 CONTENT = bytes(range(256)) * 4000
 
@@ -128,26 +128,3 @@ def test_two_processes_fetching_the_same_file_take_turns(server, tmp_path):
         thread.join()
     assert path.read_bytes() == CONTENT
     assert server.ranges == [None]
-
-
-def test_only_parts_that_are_absent_in_every_layout_are_downloaded(tmp_path, write):
-    images, labels = write.digits(12)
-    write.npz(tmp_path / "digits" / "svhn.npz", x_test=images, y_test=labels)
-    write.usps(tmp_path / "digits" / "usps" / "usps.bz2")
-    write.idx(tmp_path / "digits")
-    (tmp_path / "digits" / "MNIST" / "raw" / "t10k-labels-idx1-ubyte").unlink()
-    found = downloads(get_benchmark("digits", tmp_path), tmp_path)
-    wanted = {("mnist", "test"), ("svhn", "train"), ("usps", "test")}
-    assert {(one.domain, one.part) for one in found} == wanted
-
-
-def test_what_torchvision_can_download_goes_where_it_is_looked_for(tmp_path):
-    found = list(downloads(get_benchmark("digits", tmp_path), tmp_path))
-    assert [d.domain for d in found] == ["mnist"] * 4 + ["usps"] * 2 + ["svhn"] * 2
-    assert all(len(d.md5) == 32 for d in found)
-    for d in found:
-        d.path.parent.mkdir(parents=True, exist_ok=True)
-        d.path.touch()
-    assert get_benchmark("digits", tmp_path).present() == ("mnist", "svhn", "usps")
-    assert not list(downloads(get_benchmark("digits", tmp_path), tmp_path))
-    assert not list(downloads(get_benchmark("pacs", tmp_path), tmp_path))

@@ -104,7 +104,7 @@ def test_absent_images_are_told_and_the_rest_is_written(write_run, tmp_path):
     write_run(tmp_path, "pro-randconv", benchmark="digits", data_root=tmp_path / "no")
     (section,) = write_report(tmp_path, tmp_path / "out")
     assert section.samples == ()
-    assert "'mnist' is absent" in section.told[0]
+    assert "'mnist' is missing" in section.told[0]
     assert section.told[0] in (tmp_path / "out" / "report.md").read_text()
 
 

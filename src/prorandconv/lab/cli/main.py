@@ -109,13 +109,11 @@ class DataFetch:
     def run(self, out: Console) -> int:
         """Fetch, resuming what broke off before."""
         from ..data import get_benchmark
-        from ..data.download import downloads, fetch
-        from ..files import data_root
+        from ..data.download import fetch
 
-        root = data_root(self.data_root)
-        benchmark = get_benchmark(self.name, root)
+        benchmark = get_benchmark(self.name, self.data_root)
         failures = []
-        for download in list(downloads(benchmark, root)):
+        for download in benchmark.missing_downloads():
             try:
                 fetch(download)
                 out.print(f"{download.path}: fetched and checked")
@@ -143,8 +141,8 @@ class DataShow:
     def run(self, out: Console) -> int:
         """Draw and write the sheets."""
         from ..data import get_benchmark
-        from ..data.contact_sheet import contact_sheet
         from ..files import replacing
+        from ..pictures import contact_sheet
 
         benchmark = get_benchmark(self.name, self.data_root)
         for domain in benchmark.present():
@@ -177,7 +175,7 @@ class DataMake:
 
     def run(self, out: Console) -> int:
         """Make and write the file."""
-        from ..data.synthetic.making import make_mnist_m, make_syn
+        from ..data.stand_ins import make_mnist_m, make_syn
         from ..files import data_root
 
         root = data_root(self.data_root)

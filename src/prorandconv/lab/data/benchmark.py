@@ -9,19 +9,20 @@ from pathlib import Path
 
 from ...errors import ProRandConvError
 from ..errors import DataError, did_you_mean
-from .images import ImageFormat, Images
-from .splits import SPLITS, Split
-
-IMAGENET_MEAN = (0.485, 0.456, 0.406)
-IMAGENET_STD = (0.229, 0.224, 0.225)
+from .download import Download
+from .images import DomainImages, ImageFormat, Images
+from .splits import SPLITS, Split, fingerprint
 
 Counts = Mapping[str, tuple[int, ...]]
 """Images of each class, by the part of the data set as it is published ("train", "test", "all")."""
 
+Published = Mapping[str, Mapping[str, int | tuple[int, ...]]]
+"""Published numbers of images by domain and part: in all, or of each class."""
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a benchmark's networks are trained where nothing else is asked for."""
+    """A benchmark's default hyper-parameters."""
 
     epochs: int
     epochs_multi_source: int
@@ -31,7 +32,7 @@ class Recipe:
     weight_decay: float
     scheduler: str
     base_augmentation: bool
-    """random flip and random translation of the training images"""
+    """random horizontal flip and translation of the training images"""
 
 
 DIGITS_RECIPE = Recipe(
@@ -59,11 +60,11 @@ PHOTO_RECIPE = Recipe(
 
 @dataclass(frozen=True)
 class Findings:
-    """What a thorough look at a domain has shown."""
+    """What was found by reading all of a domain."""
 
     counts: Counts
     problems: tuple[str, ...] = ()
-    """what must be mended, each with its path and a remedy"""
+    """what must be fixed, each with its path and a remedy"""
     notes: tuple[str, ...] = ()
     """what is worth knowing: conversions, and how the split is made"""
 
@@ -81,7 +82,7 @@ class Domain(ABC):
 
     @abstractmethod
     def where(self) -> Path | None:
-        """Where the domain was found; None if it is absent."""
+        """Where the domain was found; None if it is missing."""
 
     @abstractmethod
     def parts(self) -> tuple[str, ...]:
@@ -100,13 +101,23 @@ class Domain(ABC):
         """Read and decode everything."""
 
     @abstractmethod
-    def load(self, split: Split) -> Images:
+    def load(self, split: Split) -> DomainImages:
         """The images of a split."""
 
-    def absent(self) -> DataError:
-        """The error that says what is missing and what would be right."""
+    def not_found(self) -> DataError:
+        """The error about a domain that is missing: what was looked for, and where."""
         looked = " or ".join(self.layouts())
-        return DataError(f"domain {self.name!r} is absent: looked for {looked}")
+        return DataError(f"domain {self.name!r} is missing: looked for {looked}")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which data a benchmark's name stands for; part of what a run is called."""
+
+    domains: tuple[str, ...]
+    classes: tuple[str, ...]
+    content: str | None = None
+    """a hash of all images where the name does not say which they are"""
 
 
 @dataclass(frozen=True)
@@ -122,10 +133,13 @@ class Benchmark:
     """all domains by name, the paper's first"""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """other spellings of domains"""
-    published: Mapping[str, Mapping[str, int | tuple[int, ...]]] = field(default_factory=dict)
-    """published numbers of images by domain and part: in all, or of each class"""
+    published: Published = field(default_factory=dict)
     sources: str = ""
-    """where to get the data and how to lay it out, for people"""
+    """where to get the data and how to lay it out, as shown to users"""
+    downloads: tuple[Download, ...] = ()
+    """files that can be fetched"""
+    user_data: bool = False
+    """whether the images are the user's own, so that the name does not say which they are"""
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -142,15 +156,16 @@ class Benchmark:
         """Side of an image in pixels."""
         return self.format.image_size
 
-    @property
-    def mean(self) -> tuple[float, float, float]:
-        """Mean that is subtracted from each channel of pixels in [0, 1]."""
-        return self.format.mean
+    def identity(self) -> Identity:
+        """Which data this is.
 
-    @property
-    def std(self) -> tuple[float, float, float]:
-        """Deviation that each channel is divided by."""
-        return self.format.std
+        For a user's own data all images are read once; after that, only those that have changed.
+        """
+        content = None
+        if self.user_data:
+            # the test split of an image folder is all of it
+            content = fingerprint(self.load(name, "test").fingerprint for name in self.domains)
+        return Identity(self.domains, self.classes, content)
 
     def present(self) -> tuple[str, ...]:
         """Names of the domains that are there, extras included."""
@@ -160,6 +175,12 @@ class Benchmark:
         """Names of the paper's domains that are not there."""
         there = self.present()
         return tuple(name for name in self.domains if name not in there)
+
+    def missing_downloads(self) -> tuple[Download, ...]:
+        """Files that can be fetched, of parts that are not there in any layout."""
+        return tuple(
+            one for one in self.downloads if one.part not in self.domain(one.domain).parts()
+        )
 
     def domain(self, name: str) -> Domain:
         """A domain by its name or another spelling of it."""

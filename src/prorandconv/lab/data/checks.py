@@ -17,14 +17,14 @@ class DomainReport:
     where: Path | None
     findings: Findings
     problems: tuple[str, ...] = ()
-    """what must be mended, counts that differ from the published ones included"""
+    """what must be fixed, counts that differ from the published ones included"""
 
 
 def check(benchmark: Benchmark) -> Iterator[DomainReport]:
     """Read and decode all of a benchmark's data.
 
     Yields:
-        A report for each domain, as soon as it is done; absent extras are left out.
+        A report for each domain, as soon as it is done; missing extras are left out.
     """
     for name, domain in benchmark.members.items():
         where = domain.where()

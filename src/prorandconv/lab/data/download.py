@@ -1,4 +1,4 @@
-"""What can be downloaded: resumed where it broke off, checked, and never half there."""
+"""Downloads: resumed after an interruption, checked by their hash, and complete or not there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import gzip
 import shutil
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -16,8 +15,6 @@ from filelock import FileLock
 from ..errors import DataError
 from ..files import cache_folder, replacing
 from ..progress import progress
-from .benchmark import Benchmark
-from .folders import folder_of
 from .splits import fingerprint
 
 _CHUNK = 1 << 18
@@ -42,34 +39,10 @@ class Download:
         return self.urls[0].endswith(".gz")
 
 
-def downloads(benchmark: Benchmark, root: Path) -> Iterator[Download]:
-    """What is absent of a benchmark and torchvision knows how to download.
-
-    A part that is there in any layout is not asked for.
-    """
-    if benchmark.name != "digits":
-        return
-    from torchvision.datasets import MNIST, SVHN, USPS
-
-    known = []
-    folder = folder_of(root, "digits")
-    for name, md5 in MNIST.resources:
-        part = "train" if name.startswith("train") else "test"
-        urls = tuple(f"{mirror}{name}" for mirror in MNIST.mirrors)
-        path = folder / "MNIST" / "raw" / name.removesuffix(".gz")
-        known.append(Download("mnist", part, urls, md5, path))
-    for domain, source in (("usps", USPS), ("svhn", SVHN)):
-        for part in ("test", "train"):
-            url, name, md5 = source.split_list[part]
-            known.append(Download(domain, part, (url,), md5, folder / name))
-    there = {name: benchmark.domain(name).parts() for name in ("mnist", "usps", "svhn")}
-    yield from (one for one in known if one.part not in there[one.domain])
-
-
 def fetch(download: Download) -> None:
     """Download a file unless it is there.
 
-    What was fetched before a break is kept beside the file as ``.part`` and gone on with. Two
+    What was fetched before an interruption is kept beside the file as ``.part`` and resumed. Two
     processes that fetch the same file take turns.
 
     Raises:
@@ -82,7 +55,7 @@ def fetch(download: Download) -> None:
     with FileLock(lock):
         if download.path.exists():
             return
-        _arrive(download, part)
+        _from_mirrors(download, part)
         if download.packed:
             with (
                 replacing(download.path) as temporary,
@@ -95,7 +68,7 @@ def fetch(download: Download) -> None:
             part.replace(download.path)
 
 
-def _arrive(download: Download, part: Path) -> None:
+def _from_mirrors(download: Download, part: Path) -> None:
     from torchvision.datasets.utils import check_integrity
 
     failures = []
@@ -113,7 +86,7 @@ def _arrive(download: Download, part: Path) -> None:
     raise DataError.at(
         download.path,
         f"could not be downloaded from {', '.join(failures)}",
-        "run the command again to go on, or put the file there by hand",
+        "run the command again to resume, or put the file there by hand",
     )
 
 
@@ -133,4 +106,4 @@ def _transfer(url: str, part: Path) -> None:
                 sink.write(chunk)
                 advance(len(chunk))
     if answer.length:
-        raise OSError(f"broke off {answer.length:,} bytes before the end")
+        raise OSError(f"connection lost {answer.length:,} bytes before the end")

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from typing_extensions import Self
 
 from ...errors import ProRandConvError
-from .pixels import flip, normalise, translate
-from .splits import Split
+from .pixels import flip, normalise, resize, translate
+from .splits import Split, fingerprint
 
 Batch = tuple[Tensor, Tensor]
 
@@ -24,7 +25,7 @@ class ImageFormat:
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
     base_augmentation: bool
-    """whether training images are flipped and translated at random"""
+    """whether training images are randomly flipped and translated"""
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,8 @@ class EpochPlan:
     """
 
     order: Tensor
-    flipped: Tensor | None = None
-    translated: Tensor | None = None
-    corner: Tensor | None = None
+    moves: tuple[Tensor, Tensor, Tensor] | None = None
+    """which images are flipped, which translated, and the corners of the translated ones"""
 
     @classmethod
     def draw(cls, count: int, generator: torch.Generator | None, *, augment: bool) -> EpochPlan:
@@ -49,31 +49,28 @@ class EpochPlan:
             return cls(order)
         flipped = torch.rand(count, generator=generator) < 0.5
         translated = torch.rand(count, generator=generator) < 0.5
-        return cls(order, flipped, translated, torch.rand(count, 2, generator=generator))
+        return cls(order, (flipped, translated, torch.rand(count, 2, generator=generator)))
 
     def part(self, positions: Tensor) -> EpochPlan:
         """The plan of some positions of the epoch."""
-        if self.flipped is None or self.translated is None or self.corner is None:
+        if self.moves is None:
             return EpochPlan(self.order[positions])
-        return EpochPlan(
-            self.order[positions],
-            self.flipped[positions],
-            self.translated[positions],
-            self.corner[positions],
-        )
+        flipped, translated, corner = self.moves
+        moves = (flipped[positions], translated[positions], corner[positions])
+        return EpochPlan(self.order[positions], moves)
 
     def augmented(self, images: Tensor) -> Tensor:
         """Flip and translate the images of this part of the epoch."""
-        if self.flipped is None or self.translated is None or self.corner is None:
+        if self.moves is None:
             return images
-        images = flip(images, self.flipped.to(images.device))
-        return translate(images, self.translated.to(images.device), self.corner.to(images.device))
+        flipped, translated, corner = (part.to(images.device) for part in self.moves)
+        return translate(flip(images, flipped), translated, corner)
 
 
 class Images(ABC):
     """Labelled images of one split of one domain, or of several joined.
 
-    Attributes:
+    Args:
         labels: int64 ``(N,)``, positions in ``classes``.
         classes: names of the classes.
         split: which split this is; only ``"train"`` can be augmented.
@@ -81,11 +78,19 @@ class Images(ABC):
         fingerprint: a hash of what belongs to this split, to be stored with results.
     """
 
-    labels: Tensor
-    classes: tuple[str, ...]
-    split: Split
-    format: ImageFormat
-    fingerprint: str
+    def __init__(
+        self,
+        labels: Tensor,
+        classes: tuple[str, ...],
+        split: Split,
+        format: ImageFormat,
+        fingerprint: str,
+    ) -> None:
+        self.labels = labels
+        self.classes = classes
+        self.split = split
+        self.format = format
+        self.fingerprint = fingerprint
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -155,11 +160,6 @@ class Images(ABC):
             uint8 ``(n, 1 or 3, S, S)`` for each batch.
         """
 
-    @classmethod
-    @abstractmethod
-    def joined(cls, sets: Sequence[Images]) -> Images:
-        """The images of several sets of this kind as one, in the given order."""
-
 
 class Batches:
     """One pass over :class:`Images`, or what is left of it."""
@@ -179,3 +179,75 @@ class Batches:
             moved = part.augmented(pixels.to(self._device, non_blocking=True))
             labels = self._images.labels[part.order].to(self._device, non_blocking=True)
             yield normalise(moved, form.mean, form.std), labels
+
+
+class DomainImages(Images):
+    """A split as a domain gives it; those of several domains can be joined."""
+
+    @classmethod
+    @abstractmethod
+    def joined(cls, sets: Sequence[Self]) -> Self:
+        """The images of several sets of this kind as one, in the given order."""
+
+
+class InMemoryImages(DomainImages):
+    """Images held as uint8, resized once when they are loaded.
+
+    Args:
+        pixels: uint8 ``(N, 1 or 3, H, W)`` of any size.
+        labels: int64 ``(N,)``.
+        classes: names of the classes.
+        split: which split this is.
+        format: how the images reach the network.
+    """
+
+    def __init__(
+        self,
+        pixels: Tensor,
+        labels: Tensor,
+        *,
+        classes: tuple[str, ...],
+        split: Split,
+        format: ImageFormat,
+    ) -> None:
+        content = (part.reshape(-1).numpy().data for part in (pixels, labels))
+        super().__init__(labels, classes, split, format, fingerprint(content))
+        self.pixels = resize(pixels, format.image_size).contiguous()
+
+    def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
+        """Gather batches of images; see :meth:`Images.stored`."""
+        return (self.pixels[index] for index in indices)
+
+    @classmethod
+    def joined(cls, sets: Sequence[Self]) -> Self:
+        """The images of several sets as one, in the given order."""
+        first = sets[0]
+        size = first.format.image_size
+        channels = max(part.pixels.shape[1] for part in sets)
+        pixels = torch.cat([part.pixels.expand(-1, channels, size, size) for part in sets])
+        labels = torch.cat([part.labels for part in sets])
+        result = cls(pixels, labels, classes=first.classes, split=first.split, format=first.format)
+        result.fingerprint = fingerprint(part.fingerprint for part in sets)
+        return result
+
+
+class Subset(Images):
+    """So many images of a set, chosen at random but always the same; all if it has no more.
+
+    Args:
+        images: the set.
+        count: how many images.
+    """
+
+    def __init__(self, images: Images, count: int) -> None:
+        # Not the first ones, nor every n-th: sets may be sorted, or their classes take turns.
+        generator = torch.Generator().manual_seed(0)
+        index = torch.randperm(len(images), generator=generator)[:count].sort().values
+        content = fingerprint([images.fingerprint, str(len(index))])
+        super().__init__(images.labels[index], images.classes, images.split, images.format, content)
+        self.images = images
+        self.index = index
+
+    def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
+        """Read batches of images; see :meth:`Images.stored`."""
+        return self.images.stored([self.index[index] for index in indices])

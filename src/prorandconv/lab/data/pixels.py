@@ -34,7 +34,7 @@ def resize(images: Tensor, size: int, *, chunk: int = 4096) -> Tensor:
 
 
 def normalise(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """Turn stored images into what a network eats.
+    """Normalise stored images for a network.
 
     Args:
         images: uint8 ``(N, 1, H, W)`` or ``(N, 3, H, W)``; grey is repeated over the channels.
@@ -50,7 +50,7 @@ def normalise(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Te
 
 
 def flip(images: Tensor, chosen: Tensor) -> Tensor:
-    """Mirror the chosen images left to right.
+    """Flip the chosen images horizontally.
 
     Args:
         images: ``(N, C, H, W)``.

@@ -7,6 +7,7 @@ import gzip
 import io
 import pickle
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..files import replacing
 from ..progress import progress
 from .decoding import decode
 
@@ -87,17 +89,6 @@ def read_idx(images: Path, labels: Path) -> Arrays:
     return checked(images, loaded[0], loaded[1])
 
 
-def count_idx(images: Path, labels: Path) -> NDArray[np.int64]:
-    """Labels of a pair of idx files, without the pixels."""
-    from torchvision.datasets import mnist
-
-    try:
-        read: NDArray[np.int64] = mnist.read_label_file(str(labels)).numpy()
-    except (AssertionError, KeyError, RuntimeError, ValueError) as error:
-        raise DataError.at(labels, "not an idx file, or a truncated one", _DAMAGED) from error
-    return read
-
-
 def read_mat(path: Path) -> Arrays:
     """SVHN's and SYN's .mat: X ``(32, 32, 3, N)`` and y, where SVHN calls the digit 0 10."""
     from scipy.io import loadmat
@@ -150,10 +141,10 @@ def read_npz(path: Path, part: str) -> Arrays:
     """x_train and y_train, or x_test and y_test, of an .npz file."""
     names = (f"x_{part}", f"y_{part}")
     there = npz_names(path)
-    if absent := [name for name in names if name not in there]:
+    if missing := [name for name in names if name not in there]:
         raise DataError.at(
             path,
-            f"has no {' and no '.join(absent)}, only {', '.join(there) or 'nothing'}",
+            f"has no {' and no '.join(missing)}, only {', '.join(there) or 'nothing'}",
             "expected x_train, y_train, x_test, y_test, or one of the two pairs",
         )
     try:
@@ -162,6 +153,19 @@ def read_npz(path: Path, part: str) -> Arrays:
     except (EOFError, OSError, ValueError, zipfile.BadZipFile) as error:
         raise DataError.at(path, "cannot be read", _DAMAGED) from error
     return checked(path, images, labels)
+
+
+def write_npz(path: Path, parts: Mapping[str, Arrays]) -> None:
+    """Write parts as ``read_npz`` reads them, whole or not at all."""
+    arrays: dict[str, Any] = {}
+    for part, stored in parts.items():
+        arrays |= {f"x_{part}": stored.images, f"y_{part}": stored.labels}
+    try:
+        with replacing(path) as temporary:
+            np.savez(temporary, **arrays)
+    except OSError as error:
+        reason = f"cannot be written ({error.strerror})"
+        raise DataError.at(path, reason, "check permissions and free space") from error
 
 
 def _listed(listing: Path) -> tuple[list[str], NDArray[np.int64]]:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ..data import Benchmark, Images
-from ..data.subset import Subset
+from ..data.images import Subset
 
 PIXELS = 256 * 32 * 32
 """Pixels of a batch: 256 images of 32 pixels, or as few as memory wants of large ones."""

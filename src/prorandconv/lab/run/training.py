@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.multiprocessing.spawn import ProcessRaisedException
 
 from ..data import Images, get_benchmark
-from ..data.subset import Subset
+from ..data.images import Subset
 from ..errors import RunError
 from ..models import build, macs
 from .config import Execution, RunConfig

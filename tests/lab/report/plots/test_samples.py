@@ -56,5 +56,5 @@ def test_drawing_samples_leaves_the_global_generator_alone(mini):
 
 def test_an_absent_source_is_an_error_that_says_so(tmp_path):
     absent = RunConfig.paper("digits", "mnist", "pro-randconv", data_root=tmp_path)
-    with pytest.raises(DataError, match="absent"):
+    with pytest.raises(DataError, match="missing"):
         sample_sheet(absent)

@@ -8,7 +8,7 @@ from pathlib import Path
 from ...errors import unknown_name
 from ...files import data_root
 from ..benchmark import Benchmark
-from ..options import Options
+from ..image_files import Options
 
 BENCHMARKS = {
     "digits": "digits",
@@ -26,7 +26,7 @@ def get_benchmark(
 ) -> Benchmark:
     """A benchmark by its name.
 
-    Nothing large is read before a domain is loaded, and absent domains are no error until then:
+    Nothing large is read before a domain is loaded, and missing domains are no error until then:
     see :meth:`Benchmark.present`.
 
     Args:

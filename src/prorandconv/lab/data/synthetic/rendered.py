@@ -1,4 +1,4 @@
-"""Digits set in many typefaces, the way SYN was made: size, turn, colour, clutter and blur vary."""
+"""Digits in many typefaces, the way SYN was made: size, rotation, colour, clutter and blur vary."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Style:
     Attributes:
         neighbours: chance, on each side of the digit, of another digit.
         photos: backgrounds are crops of these; without any they are random shapes.
-        turn: largest rotation in degrees.
+        rotation: largest rotation in degrees.
         blur: largest radius of the blur, in pixels of the canvas.
         contrast: least difference of brightness between digit and background.
     """
 
     neighbours: float
     photos: Sequence[Pixels] = ()
-    turn: int = 20
+    rotation: int = 20
     blur: float = 2.5
     contrast: int = 70
 
@@ -69,8 +69,8 @@ def _image(
     # Brightness is judged under the digit itself: elsewhere the background may do as it likes.
     under = float(np.average(np.asarray(back.convert("L")), weights=np.asarray(mask) + 1e-3))
     colour = _distinct_colour(under, style.contrast, random)
-    turn = float(random.uniform(-style.turn, style.turn))
-    mask = mask.rotate(turn, Image.Resampling.BICUBIC)
+    angle = float(random.uniform(-style.rotation, style.rotation))
+    mask = mask.rotate(angle, Image.Resampling.BICUBIC)
     back.paste(Image.new("RGB", back.size, colour), mask=mask)
     back = back.filter(ImageFilter.GaussianBlur(float(random.uniform(0, style.blur))))
     small = np.asarray(back.reduce(CANVAS // SIZE)).astype(np.int16)
@@ -111,12 +111,12 @@ def _glyph(mask: Image.Image, text: str, font: ImageFont.FreeTypeFont, x: float,
 
 
 def _clutter(random: np.random.Generator) -> Image.Image:
-    """A plain ground with a few ellipses, bars and strokes in near colours."""
-    ground = random.integers(0, 256, 3)
-    image = Image.new("RGB", (CANVAS, CANVAS), _rgb(ground))
+    """A plain background with a few ellipses, bars and strokes in near colours."""
+    background = random.integers(0, 256, 3)
+    image = Image.new("RGB", (CANVAS, CANVAS), _rgb(background))
     draw = ImageDraw.Draw(image)
     for _ in range(random.integers(2, 8)):
-        colour = _rgb(np.clip(ground + random.integers(-60, 61, 3), 0, 255))
+        colour = _rgb(np.clip(background + random.integers(-60, 61, 3), 0, 255))
         x, y = (int(value) for value in random.integers(-16, CANVAS, 2))
         wide, tall = (int(value) for value in random.integers(6, CANVAS, 2))
         kind = random.integers(3)
@@ -143,7 +143,7 @@ def _photo(photos: Sequence[Pixels], random: np.random.Generator) -> Image.Image
 def _distinct_colour(
     brightness: float, contrast: int, random: np.random.Generator
 ) -> tuple[int, int, int]:
-    """A random colour that is clearly brighter or darker than the ground."""
+    """A random colour that is clearly brighter or darker than the background."""
     while True:
         colour = random.integers(0, 256, 3)
         own = float(colour @ (299, 587, 114)) / 1000
@@ -159,7 +159,7 @@ def _rgb(values: NDArray[np.int64]) -> tuple[int, int, int]:
 def fonts_of_machine() -> list[Path]:
     """Font files found on this machine that have all digits and letters, by name.
 
-    Symbol fonts put pictures where digits belong; they lack the letters.
+    Symbol fonts have pictures in place of digits, and no letters.
     """
     from fontTools.ttLib import TTFont, TTLibError
     from matplotlib.font_manager import findSystemFonts
@@ -199,6 +199,6 @@ def embedded_typefaces() -> list[Path]:
     folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
     if missing := [name for name in EMBEDDED if not (folder / name).exists()]:
         raise DataError.at(
-            folder, f"lacks {', '.join(missing)}", "install matplotlib from its wheel"
+            folder, f"{', '.join(missing)} missing", "install matplotlib from its wheel"
         )
     return [folder / name for name in EMBEDDED]

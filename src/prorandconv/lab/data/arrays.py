@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .benchmark import Counts, Domain, Findings
-from .images import ImageFormat, Images
-from .in_memory import InMemoryImages
+from .images import DomainImages, ImageFormat, InMemoryImages
 from .readers import DIGITS, Arrays, npz_names, read_npz
 from .splits import Split
 
@@ -45,7 +44,7 @@ class FileLayout(Layout):
     """Parts in files of their own.
 
     Attributes:
-        description: for people.
+        description: how users see it.
         files: for each part, its files relative to the benchmark's folder.
         reader: called with those files.
         folders: where else than in the benchmark's folder itself the files may be.
@@ -89,7 +88,7 @@ class NpzLayout(Layout):
 
     @property
     def description(self) -> str:  # type: ignore[override]
-        """For people."""
+        """How users see it."""
         return f"{self.file} with x_train, y_train, x_test, y_test"
 
     def where(self, folder: Path, part: str) -> Path | None:
@@ -140,7 +139,7 @@ class ArrayDomain(Domain):
         return next(there, None)
 
     def where(self) -> Path | None:
-        """The file the domain is read from; None if it is absent."""
+        """The file the domain is read from; None if it is missing."""
         found = (layout.where(self.folder, part) for part in PARTS for layout in self.accepted)
         return next((path for path in found if path), None)
 
@@ -167,7 +166,7 @@ class ArrayDomain(Domain):
         if layout is not None:
             return layout.read(self.folder, part)
         if self.where() is None:
-            raise self.absent()
+            raise self.not_found()
         looked = " or ".join(self.layouts())
         raise DataError(f"domain {self.name!r} has no {part} images: looked for {looked}")
 
@@ -183,7 +182,7 @@ class ArrayDomain(Domain):
                 problems.append(str(error))
         return Findings(counts, tuple(dict.fromkeys(problems)))
 
-    def load(self, split: Split) -> Images:
+    def load(self, split: Split) -> DomainImages:
         """The images of a split, resized, in memory."""
         stored = self.read("test" if split == "test" else "train")
         chosen = slice(None)

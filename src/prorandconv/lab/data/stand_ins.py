@@ -1,22 +1,18 @@
-"""Stand-ins for data sets that a user lacks, made from what the user has."""
+"""Stand-ins for data sets of Digits that a user does not have, made from what the user has."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...errors import DataError
-from ...files import replacing
-from ..array_domain import ArrayDomain
-from ..benchmarks import get_benchmark
-from ..folders import folder_of
-from .mnist_m import blend, read_photos
-from .rendered import Style, fonts_of_machine, render
-
-Made = Literal["mnist_m_rebuilt", "syn_rendered"]
+from ..errors import DataError
+from .arrays import ArrayDomain
+from .benchmarks import get_benchmark
+from .folders import folder_of
+from .readers import Arrays, write_npz
+from .synthetic.mnist_m import blend, read_photos
+from .synthetic.rendered import Style, fonts_of_machine, render
 
 SYN_TEST_IMAGES = 9_553
 
@@ -34,17 +30,19 @@ def make_mnist_m(root: Path, photos: Path, *, seed: int = 0) -> Path:
     """
     mnist = get_benchmark("digits", root).domain("mnist")
     assert isinstance(mnist, ArrayDomain)
-    present = mnist.parts()
-    if not present:
-        raise mnist.absent()
-    stored = {part: mnist.read(part) for part in present}
-    grounds = read_photos(photos, at_least=max(stored[present[0]].images.shape[1:3]))
+    if not mnist.parts():
+        raise mnist.not_found()
+    stored = {part: mnist.read(part) for part in mnist.parts()}
+    side = max(max(digits.images.shape[1:3]) for digits in stored.values())
+    backgrounds = read_photos(photos, at_least=side)
     random = np.random.default_rng(seed)
-    arrays: dict[str, NDArray[Any]] = {}
-    for part, digits in stored.items():
-        arrays[f"x_{part}"] = blend(digits.images, grounds, random)
-        arrays[f"y_{part}"] = digits.labels
-    return _written(root, "mnist_m_rebuilt", arrays)
+    made = {
+        part: Arrays(blend(digits.images, backgrounds, random), digits.labels)
+        for part, digits in stored.items()
+    }
+    path = mnist.folder / "mnist_m_rebuilt.npz"
+    write_npz(path, made)
+    return path
 
 
 def make_syn(
@@ -67,18 +65,13 @@ def make_syn(
         )
     typefaces = fonts_of_machine()
     random = np.random.default_rng(seed)
-    arrays: dict[str, NDArray[Any]] = {}
+    made = {}
     for part, count in (("test", test_images), ("train", train_images)):
         if count:
             labels = np.arange(count, dtype=np.int64) % 10
             random.shuffle(labels)
-            arrays[f"y_{part}"] = labels
-            arrays[f"x_{part}"] = render(labels.tolist(), typefaces, Style(neighbours=0.4), random)
-    return _written(root, "syn_rendered", arrays)
-
-
-def _written(root: Path, name: str, arrays: dict[str, NDArray[Any]]) -> Path:
-    path = folder_of(root, "digits") / f"{name}.npz"
-    with replacing(path) as temporary:
-        np.savez(temporary, **arrays)  # type: ignore[arg-type]
+            images = render(labels.tolist(), typefaces, Style(neighbours=0.4), random)
+            made[part] = Arrays(images, labels)
+    path = folder_of(root, "digits") / "syn_rendered.npz"
+    write_npz(path, made)
     return path

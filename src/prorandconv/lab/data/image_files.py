@@ -1,0 +1,194 @@
+"""Larger sets: files decoded by worker processes, and kept decoded up to a limit of bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+from typing_extensions import Self
+
+from ...errors import ProRandConvError
+from .decoding import decode
+from .images import DomainImages, ImageFormat
+from .pixels import resize
+from .splits import Split, fingerprint
+
+CACHE_BYTES = 2 * 1024**3
+"""Default limit of decoded images in memory: all of PACS at 224 pixels takes 1.1 GB."""
+
+FEW = 16
+"""So many files are decoded faster than worker processes start."""
+
+
+@dataclass
+class DecodedCache:
+    """Decoded images by path, up to a limit of bytes; what is in stays in.
+
+    An epoch reads every image once in a new order: evicting the oldest would throw out exactly
+    what the next epoch reads, so a full cache simply takes no more.
+    """
+
+    limit: int = CACHE_BYTES
+    used: int = 0
+    images: dict[tuple[Path, int], Tensor] = field(default_factory=dict)
+
+    def offer(self, path: Path, image: Tensor) -> None:
+        """Keep an image if there is room."""
+        key = (path, image.shape[-1])
+        if key not in self.images and self.used + image.nbytes <= self.limit:
+            # A slice of a worker's batch would keep the whole batch alive.
+            self.images[key] = image.clone()
+            self.used += image.nbytes
+
+
+@dataclass(frozen=True)
+class _Decoder(Dataset[Tensor]):
+    paths: Sequence[Path]
+    size: int
+
+    def __getitem__(self, position: int) -> Tensor:
+        return resize(decode(self.paths[position]).pixels[None], self.size)[0]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How image folders are read; benchmarks in memory need none of it.
+
+    Attributes:
+        cache_bytes: limit of decoded images kept in memory, in bytes; 0 keeps none.
+        workers: processes that decode; 0 decodes in the calling process, None means one for each
+            core.
+    """
+
+    cache_bytes: int = CACHE_BYTES
+    workers: int | None = None
+    cache: DecodedCache = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.cache_bytes < 0:
+            raise ProRandConvError.about("cache_bytes", self.cache_bytes, "a number from 0")
+        if self.workers is not None and self.workers < 0:
+            raise ProRandConvError.about("workers", self.workers, "None or a number from 0")
+        object.__setattr__(self, "cache", DecodedCache(self.cache_bytes))
+
+    @property
+    def processes(self) -> int:
+        """How many processes decode: of all cores at most 8, since more gain little."""
+        if self.workers is not None:
+            return self.workers
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return min(cores or 1, 8)
+
+
+def unused_generator() -> torch.Generator:
+    """Loaders draw a seed for their workers; from torch's own generator it would be missed there.
+
+    What a run draws must not depend on whether its images were cached.
+    """
+    return torch.Generator()
+
+
+def _packed(images: list[Tensor]) -> tuple[Tensor, list[int]]:
+    """Grey and colour images end to end: one tensor, so one shared file, for a batch."""
+    return torch.cat([image.reshape(-1) for image in images]), [len(image) for image in images]
+
+
+def _unpacked(packed: tuple[Tensor, list[int]], size: int) -> list[Tensor]:
+    pixels, channels = packed
+    lengths = [count * size * size for count in channels]
+    return [part.view(-1, size, size) for part in torch.split(pixels, lengths)]
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """A file of a domain.
+
+    Attributes:
+        name: ``domain/class/file``, the same on every machine.
+        path: where it is.
+        label: its class.
+        content: a hash of its bytes.
+    """
+
+    name: str
+    path: Path
+    label: int
+    content: str = ""
+
+
+class FolderImages(DomainImages):
+    """Images in files, decoded when they are needed.
+
+    Args:
+        files: the files, in order.
+        classes: names of the classes.
+        split: which split this is.
+        format: how the images reach the network.
+        options: the cache of decoded images, and the number of processes that decode.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[ImageFile],
+        *,
+        classes: tuple[str, ...],
+        split: Split,
+        format: ImageFormat,
+        options: Options,
+    ) -> None:
+        labels = torch.tensor([file.label for file in files], dtype=torch.int64)
+        content = fingerprint(f"{file.name} {classes[file.label]} {file.content}" for file in files)
+        super().__init__(labels, classes, split, format, content)
+        self.files = tuple(files)
+        self.names = tuple(file.name for file in files)
+        self.paths = tuple(file.path for file in files)
+        self.options = options
+
+    def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
+        """Decode batches of images, or take them from the cache; see :meth:`Images.stored`."""
+        size, cache = self.format.image_size, self.options.cache
+        missing = [
+            [i for i in index.tolist() if (self.paths[i], size) not in cache.images]
+            for index in indices
+        ]
+        wanted = [positions for positions in missing if positions]
+        few = sum(map(len, wanted)) <= FEW
+        loader = DataLoader(
+            _Decoder(self.paths, size),
+            batch_sampler=wanted,
+            collate_fn=_packed,
+            num_workers=0 if few else min(self.options.processes, len(wanted)),
+            generator=unused_generator(),
+        )
+        decoded = iter(loader) if wanted else iter(())
+        for index, positions in zip(indices, missing, strict=True):
+            images = _unpacked(next(decoded), size) if positions else []
+            fresh = dict(zip(positions, images, strict=True))
+            for i, image in fresh.items():
+                cache.offer(self.paths[i], image)
+            batch = [
+                fresh[i] if i in fresh else cache.images[self.paths[i], size]
+                for i in index.tolist()
+            ]
+            channels = max(len(image) for image in batch)
+            yield torch.stack([image.expand(channels, size, size) for image in batch])
+
+    @classmethod
+    def joined(cls, sets: Sequence[Self]) -> Self:
+        """The images of several sets as one, in the given order."""
+        first = sets[0]
+        return cls(
+            [file for part in sets for file in part.files],
+            classes=first.classes,
+            split=first.split,
+            format=first.format,
+            options=first.options,
+        )
