@@ -1,5 +1,6 @@
 """Every engine computes the same thing: the paper's formula, and torchvision's operator."""
 
+import functools
 import math
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -319,12 +320,12 @@ class TestGradients:
         block, contrast = Block(weight, offsets, (5, 4), "zeros"), Contrast(True, gamma, beta)
         return ops.apply(images, block, contrast, 2, engine)
 
-    @pytest.mark.parametrize("engine", ["reference", "eager", "auto"])
     @pytest.mark.parametrize("wanted", range(5), ids=NAMES)
-    def test_are_those_of_the_formula(self, engine, wanted):
+    def test_are_those_of_the_formula(self, wanted):
         tensors = self.tensors()
         tensors[wanted].requires_grad_()
-        assert torch.autograd.gradcheck(lambda *t: self.apply(engine, *t), tensors)
+        convolve = functools.partial(self.apply, "reference")
+        assert torch.autograd.gradcheck(convolve, tensors, fast_mode=True)
 
     @pytest.mark.parametrize("engine", ["eager", "auto", NATIVE])
     @pytest.mark.parametrize("wanted", range(5), ids=NAMES)
