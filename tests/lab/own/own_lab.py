@@ -44,7 +44,7 @@ def demanding(network, images, labels, generator):
 
 
 def recorded(network, images, labels, generator, *, folder: str = ""):
-    """Cross-entropy that notes what each process has seen and drawn."""
+    """Cross-entropy that notes what each process has seen and drawn, the trial step too."""
     rank = os.environ.get("LOCAL_RANK") or torch.distributed.get_rank()
     drawn = float(torch.rand((), generator=generator))
     with open(Path(folder) / f"rank{rank}.jsonl", "a") as file:

@@ -5,6 +5,7 @@ import pytest
 import torch
 from PIL import Image
 
+from prorandconv.lab.run.checkpoint import network_weights, read_state, write_state
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.directory import (
     BEST,
@@ -15,9 +16,10 @@ from prorandconv.lab.run.directory import (
     RunDirectory,
     RunError,
 )
+from prorandconv.lab.run.optimisation import learning_rate
 from prorandconv.lab.run.replay import replay
 from prorandconv.lab.run.trained import Trained
-from prorandconv.lab.run.training import learning_rate, train
+from prorandconv.lab.run.training import train
 
 
 def lines(folder):
@@ -121,9 +123,9 @@ def test_a_damaged_checkpoint_costs_time_but_no_bit(done, tmp_path, capsys, both
         content[len(content) // 2] ^= 1
         (folder / name).write_bytes(content)
     train(config, Execution(runs=tmp_path))
-    told = capsys.readouterr().err
-    assert "state.pt is damaged" in told
-    assert ("begins anew" in told) == both
+    messages = capsys.readouterr().err
+    assert "state.pt is damaged" in messages
+    assert ("begins anew" in messages) == both
     assert outcome(folder) == expected
 
 
@@ -139,9 +141,9 @@ def test_a_loss_that_is_not_a_number_ends_the_run_and_can_be_replayed(small_run,
     with pytest.raises(RunError, match="last good checkpoint is kept"):
         train(config, Execution(runs=tmp_path, quiet=True, checkpoint_minutes=0))
     folder = config.directory(tmp_path)
-    state, told = RunDirectory(folder).load_state()
-    assert told == []
-    assert all(torch.isfinite(value).all() for value in state["network"].values())
+    state, messages = read_state(RunDirectory(folder))
+    assert messages == []
+    assert all(torch.isfinite(value).all() for value in network_weights(state).values())
     assert not (folder / RESULT).exists()
 
 
@@ -158,8 +160,8 @@ def test_training_data_that_changed_is_refused(done, tmp_path):
     config, folder, _ = done
     (folder / RESULT).unlink()
     directory = RunDirectory(folder)
-    state, _ = directory.load_state()
-    directory.save_state({**state, "data": "other"})
+    state, _ = read_state(directory)
+    write_state(directory, {**state, "data": "other"})
     with pytest.raises(RunError, match="other training images"):
         train(config, Execution(runs=tmp_path, quiet=True))
 
