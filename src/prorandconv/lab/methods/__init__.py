@@ -18,6 +18,8 @@ METHODS = {
     "rotate": "traditional:Rotate",
     "autoaugment": "traditional:AutoAugment",
     "randaugment": "traditional:RandAugment",
+    "augmix": "augmix:AugMix",
+    "mixstyle": "mixstyle:MixStyle",
 }
 """Where each method is: a module beside this one, and the class in it."""
 
