@@ -153,6 +153,44 @@ class Own(Method):
         return KINDS[self.kind](network, task)
 
 
+class InfiniteGradient(torch.autograd.Function):
+    """A number that is finite, though its gradient is not."""
+
+    @staticmethod
+    def forward(context, loss):
+        return loss.clone()
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * float("inf")
+
+
+class Exploding(Simple):
+    """One loss, whose gradient is infinite in one step."""
+
+    def __init__(self, network, task, step):
+        super().__init__(network, task)
+        self.last = step
+        self.register_buffer("done", torch.zeros((), dtype=torch.long))
+
+    def step(self, images, labels, generator):
+        self.done += 1
+        for losses in super().step(images, labels, generator):
+            if self.done == self.last:
+                losses = {"network": InfiniteGradient.apply(losses["network"])}
+            yield losses
+
+
+@dataclass(frozen=True)
+class Explosion(Method):
+    """A method whose weights are not finite after so many steps."""
+
+    step: int = 1
+
+    def learner(self, network, task):
+        return Exploding(network, task, self.step)
+
+
 class Trial:
     """Some steps of a learner, as a run takes them."""
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from prorandconv.lab.errors import RunError
+from prorandconv.lab.run import checkpoint
 from prorandconv.lab.run.checkpoint import checksum, read_state, write_state
 from prorandconv.lab.run.directory import PREVIOUS, STATE, RunDirectory
 
@@ -119,3 +120,62 @@ def test_a_checksum_knows_every_part_of_a_state():
         {"c": torch.zeros(2), "b": [1, 2.0, "x"]},
     ]
     assert len({checksum(one) for one in [state, *others]}) == 6
+
+
+def test_a_checkpoint_is_left_where_it_is_if_nothing_is_to_be_set_aside(directory):
+    for number in range(2):
+        write_state(directory, {"number": number})
+    (directory.path / STATE).write_bytes(b"nonsense")
+    state, messages = read_state(directory, set_aside=False)
+    assert state == {"number": 0}
+    assert "state.pt is damaged" in messages[0]
+    assert sorted(path.name for path in directory.path.iterdir()) == [PREVIOUS, STATE]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EIO, os.strerror(errno.EIO)),
+        MemoryError(),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+    ],
+    ids=["disk", "memory", "torch's memory"],
+)
+@pytest.mark.parametrize("passes", [True, False])
+def test_an_error_that_may_pass_is_no_damage(directory, monkeypatch, error, passes):
+    write_state(directory, {"number": 0})
+    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN_TRIES", 0.0)
+    load, failures = torch.load, [error] * (checkpoint.TRIES - 1 if passes else 99)
+
+    def troubled(*arguments, **options):
+        if failures:
+            raise failures.pop()
+        return load(*arguments, **options)
+
+    monkeypatch.setattr(torch, "load", troubled)
+    if passes:
+        assert read_state(directory) == ({"number": 0}, [])
+    else:
+        with pytest.raises(RunError, match="cannot be read at the moment"):
+            read_state(directory)
+    assert [path.name for path in directory.path.iterdir()] == [STATE]
+
+
+def test_an_intact_checkpoint_of_something_else_is_set_aside_and_the_previous_one_used(directory):
+    write_state(directory, {"number": 0})
+    write_state(directory, {"letter": "a"})
+
+    def fits(state):
+        state["number"] + 1
+
+    state, messages = read_state(directory, fits=fits)
+    assert state == {"number": 0}
+    assert "is intact but does not belong to this run" in messages[0]
+    assert len(list(directory.path.glob("state.damaged-*.pt"))) == 1
+
+
+def test_a_checkpoint_of_an_earlier_version_is_refused_with_a_sentence(directory):
+    write_state(directory, {"position": {}, "network": {}, "optimiser": {}, "best": {}})
+    with pytest.raises(RunError, match="was written by an earlier version of prorandconv"):
+        read_state(directory)
+    assert (directory.path / STATE).exists()

@@ -98,7 +98,7 @@ def _joined(config: RunConfig, execution: Execution, **options: Any) -> Fabric:
 def _spawned(work: Work, config: RunConfig, execution: Execution) -> Any:
     """Start the processes on this machine, pass signals on to them, and wait."""
     answers = multiprocessing.get_context("spawn").SimpleQueue()
-    arguments = (work, _free_port(), config, execution, answers)
+    arguments = (work, free_port(), config, execution, answers)
     with held_back():
         children = start_processes(  # type: ignore[no-untyped-call]
             _process, arguments, nprocs=config.devices, join=False, start_method="spawn"
@@ -138,7 +138,8 @@ def _process(
     torch.distributed.destroy_process_group()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
