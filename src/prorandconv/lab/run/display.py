@@ -9,12 +9,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.progress import BarColumn, Progress, TextColumn
 
 SECONDS_BETWEEN_LINES = 60.0
 """Within an epoch, where there is no bar."""
 SECONDS_BETWEEN_UPDATES = 0.5
+
+
+class RoomForEcho(Console):
+    """A console a little narrower than the terminal.
+
+    Terminals show Ctrl-C as ``^C``; at the end of a full line that would begin another one, and
+    the bar could not be erased any more.
+    """
+
+    @property  # type: ignore[misc]
+    def size(self) -> ConsoleDimensions:
+        """Width and height without the room."""
+        width, height = super().size
+        return ConsoleDimensions(max(width - 4, 1), height)
 
 
 class RunDisplay:
@@ -49,7 +63,7 @@ class RunDisplay:
         self._bar: Progress | None = None
         if shown and sys.stderr.isatty():
             columns = (BarColumn(20), TextColumn("{task.description}"))
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar = Progress(*columns, console=RoomForEcho(stderr=True), transient=True)
             self._task = self._bar.add_task("", total=epochs * steps, completed=done)
         self._writer: Any = None
         if tensorboard is not None:
