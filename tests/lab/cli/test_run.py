@@ -10,7 +10,6 @@ from prorandconv.lab.cli.run import targets_table, train_defaults
 from prorandconv.lab.paper import paper_row
 from prorandconv.lab.quickstart import quickstart, sheet
 from prorandconv.lab.run.config import RunConfig
-from prorandconv.lab.run.display import RunDisplay
 from prorandconv.lab.run.training import Result
 from prorandconv.lab.study import estimate
 
@@ -119,20 +118,6 @@ def test_the_papers_figures_stand_beside_ours_and_averages_are_over_the_same_tar
     assert "absent" in text
     assert "70.00" in text
     assert "81.88" in text
-
-
-def test_lines_are_sparse_where_there_is_no_terminal(capsys, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("prorandconv.lab.run.display.time.monotonic", lambda: now[0])
-    with RunDisplay("digits erm", epochs=2, steps=50) as display:
-        for _ in range(100):
-            now[0] += 1
-            display.step(1, 0.5, 64)
-    lines = capsys.readouterr().err.splitlines()
-    assert 5 <= len(lines) <= 7
-    assert "epoch 1/2, loss 0.500" in lines[0]
-    assert "32 images/s" in lines[0] or "64 images/s" in lines[0]
-    assert "84 s left" in lines[0]
 
 
 def test_quickstart_writes_table_plot_and_sheet(mini, tmp_path):
