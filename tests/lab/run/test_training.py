@@ -132,7 +132,23 @@ def test_a_damaged_checkpoint_costs_time_but_no_bit(done, tmp_path, capsys, both
     train(config, Execution(runs=tmp_path))
     messages = capsys.readouterr().err
     assert "state.pt is damaged" in messages
-    assert ("begins anew" in messages) == both
+    assert ("starts over" in messages) == both
+    assert outcome(folder) == expected
+
+
+def test_checkpoints_of_another_network_are_set_aside_and_training_starts_over(
+    done, small_run, tmp_path, capsys
+):
+    config, folder, _ = done
+    expected = outcome(folder)
+    other = small_run(network="own_lab:plain")
+    train(other, Execution(runs=tmp_path, quiet=True))
+    (folder / RESULT).unlink()
+    for name in (STATE, PREVIOUS):
+        (folder / name).write_bytes((other.directory(tmp_path) / name).read_bytes())
+    train(config, Execution(runs=tmp_path, quiet=True))
+    assert "does not belong to this run (other weights" in capsys.readouterr().err
+    assert len(notes(folder)) == 3
     assert outcome(folder) == expected
 
 
