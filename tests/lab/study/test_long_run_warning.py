@@ -1,5 +1,4 @@
 import pytest
-import torch
 
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.study import estimate
@@ -30,10 +29,3 @@ def test_a_short_run_is_not_announced(mini, tmp_path, monkeypatch):
     monkeypatch.setattr(Estimator, "seconds", lambda self, configs: [estimate.LONG - 1])
     config = RunConfig.paper("digits-mini", "mnist", "erm")
     assert long_run_warning(config, Execution(runs=tmp_path, accelerator="cpu")) is None
-
-
-def test_more_epochs_take_more_time_and_epochs_that_are_done_take_none(small_run, tmp_path):
-    short, long = (small_run("erm", epochs=epochs) for epochs in (10, 1000))
-    estimator = Estimator(tmp_path, torch.device("cpu"), 1)
-    one, other = estimator.seconds([short, long])
-    assert other > 10 * one > 0
