@@ -5,11 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: help quickstart test bench lint clean
+.PHONY: help quickstart test wheel bench lint clean
 
 help:
 	@echo "make quickstart   train with and without Pro-RandConv on small data, compare (5 minutes)"
 	@echo "make test         lint, types, tests, doctests and the README's code"
+	@echo "make wheel        build wheel and sdist, install each into empty environments, test it there"
 	@echo "make bench        speed and memory against stock operators, as ratios"
 	@echo "make lint         ruff and mypy only"
 	@echo "make clean        remove .venv and everything generated"
@@ -41,13 +42,16 @@ lint: $(INSTALLED)
 	@echo "== ruff: lint and format"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@echo "== mypy --strict src"
-	@$(BIN)/mypy src
+	@echo "== mypy --strict"
+	@$(BIN)/mypy
 
 test: lint
 	@echo "== pytest: tests, doctests, README"
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
+wheel: $(INSTALLED)
+	@.ci/wheel.sh $(BIN)/python
+
 clean:
-	rm -rf $(VENV) quickstart .pytest_cache .mypy_cache .ruff_cache .hypothesis build
+	rm -rf $(VENV) dist quickstart .pytest_cache .mypy_cache .ruff_cache .hypothesis build
 	find . -name '*.egg-info' -o -name __pycache__ | xargs rm -rf

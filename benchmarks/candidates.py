@@ -17,6 +17,7 @@ import torchvision
 from torch import Tensor
 
 import prorandconv as prc
+from prorandconv.block_transform import offset_range
 from prorandconv.lab.models import build
 from prorandconv.ops import Engine
 
@@ -76,7 +77,7 @@ def obvious(block: Callable[..., Tensor] = stock_block) -> Call:
     def augment(x: Tensor, repeats: int) -> Tensor:
         size, given = x.shape[-1], x.dtype
         draw = draw_kernel()
-        scale = RANDOM.uniform(*prc.transforms.offset_range(size, size))
+        scale = RANDOM.uniform(*offset_range(size, size))
         offsets = torch.from_numpy(scale * numpy_fields(18, size)).float()
         expanded = offsets.expand(len(x), -1, -1, -1).contiguous()
         x = x.float()

@@ -31,6 +31,14 @@ def test_gaussian_window_of_many_widths():
     torch.testing.assert_close(windows[1], functional.gaussian_window(3, 0.7))
 
 
+def test_a_window_first_made_in_inference_mode_serves_gradients_later():
+    with torch.inference_mode():
+        functional.gaussian_window(13, 0.8)
+    sigma = torch.tensor(0.8, dtype=torch.float32, requires_grad=True)
+    functional.gaussian_window(13, sigma).sum().backward()
+    assert sigma.grad > 0
+
+
 def test_narrow_window_leaves_a_one_by_one_kernel():
     x, weight = torch.randn(2, 3, 8, 8), torch.randn(3, 3, 3, 3)
     smoothed = weight * functional.gaussian_window(3, 1e-2)
@@ -189,8 +197,38 @@ def test_compiles_without_a_graph_break(options):
     torch.testing.assert_close(compiled(x, params), expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["batch", "sample"])
+@pytest.mark.parametrize("weights", ["same", "different"])
+@pytest.mark.parametrize("shape", [(2, 0, 8, 8), (2, 3, 0, 8), (2, 3, 8, 0), (0, 3, 8, 8)], ids=str)
+def test_images_without_a_pixel_are_drawn_for_and_returned(shape, mode, weights):
+    x = torch.empty(shape)
+    params = ProRandConv(mode=mode, weights=weights, p=0.5).draw(x)
+    assert functional.pro_rand_conv(x, params) is x
+    params = RandConv(mode=mode, mix=True, identity=0.0).draw(x)
+    assert functional.rand_conv(x, params) is x
+
+
+@pytest.mark.parametrize("engine", ["auto", "eager", "reference"])
+@pytest.mark.parametrize("shape", [(2, 0, 8, 8), (2, 3, 0, 8), (2, 3, 8, 0), (0, 3, 8, 8)], ids=str)
+def test_a_convolution_of_nothing_is_zero(shape, engine):
+    count, channels, height, width = shape
+    x, weight = torch.empty(shape), torch.randn(5, channels, 3, 3)
+    expected = torch.zeros(count, 5, height, width)
+    assert torch.equal(functional.random_conv(x, weight), expected)
+    offsets = torch.zeros(18, height, width)
+    assert torch.equal(functional.deform_conv(x, weight, offsets, engine=engine), expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "sample"}, {"weights": "different"}, {"p": 0.5}])
+def test_meta_images_come_out_with_their_shape(options):
+    x = torch.empty(4, 3, 8, 9, dtype=torch.float16, device="meta")
+    y = functional.pro_rand_conv(x, ProRandConv(**options).draw(x), bound="clamp", output="pixels")
+    assert (y.shape, y.dtype, y.device) == (x.shape, x.dtype, x.device)
+
+
 X = torch.zeros(2, 3, 8, 8)
 WEIGHT = torch.zeros(3, 3, 3, 3)
+OFFSETS = torch.zeros(18, 8, 8)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +242,19 @@ WEIGHT = torch.zeros(3, 3, 3, 3)
         (lambda: functional.random_conv(X, WEIGHT, "wrap"), "padding"),
         (lambda: functional.deform_conv(X, WEIGHT, torch.zeros(9, 8, 8)), "offsets"),
         (lambda: functional.deform_conv(X, WEIGHT, torch.zeros(18, 8, 7)), "offsets"),
-        (lambda: functional.deform_conv(X, WEIGHT, torch.zeros(18, 8, 8), engine="gpu"), "engine"),
+        (lambda: functional.deform_conv(X, WEIGHT, OFFSETS, engine="gpu"), "engine"),
+        (lambda: functional.random_conv(X.half(), WEIGHT), "weight"),
+        (lambda: functional.random_conv(X, WEIGHT.to("meta")), "weight"),
+        (lambda: functional.deform_conv(X.half(), WEIGHT, OFFSETS), "weight"),
+        (lambda: functional.deform_conv(X.double(), WEIGHT, OFFSETS), "weight"),
+        (lambda: functional.deform_conv(X, WEIGHT.double(), OFFSETS), "weight"),
+        (lambda: functional.deform_conv(X, WEIGHT, OFFSETS.double()), "offsets"),
+        (lambda: functional.deform_conv(X, WEIGHT, OFFSETS.to("meta")), "offsets"),
+        (lambda: functional.contrast(X, torch.ones(3).double(), torch.ones(3)), "gamma"),
+        (lambda: functional.contrast(X, torch.ones(3), torch.ones(3).half()), "beta"),
+        (lambda: functional.contrast(X, torch.ones(1), torch.ones(3)), "gamma"),
+        (lambda: functional.contrast(X, torch.ones(3), torch.ones(2, 3)), "beta"),
+        (lambda: functional.contrast(X.byte()), "x"),
         (lambda: functional.gaussian_window(4, 1.0), "kernel_size"),
         (lambda: functional.contrast(X, gamma=torch.ones(3)), "gamma, beta"),
         (lambda: functional.pro_rand_conv(X, ProRandConv().draw(X), padding="x"), "padding"),

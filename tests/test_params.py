@@ -1,151 +1,195 @@
-import math
-from dataclasses import fields
+"""A draw holds together: what does not fit is refused when it is made, by name."""
 
+from dataclasses import fields, replace
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
 import pytest
 import torch
 
-from prorandconv import ProRandConv, RandConv
-from prorandconv.params import Draw
+from prorandconv import ProRandConv, ProRandConvError, ProRandConvParams, RandConv, functional
 
-DRAWS = 4000
-
-
-@pytest.fixture(scope="module")
-def draws():
-    """One draw per image is the same law as that many draws."""
-    generator = torch.Generator().manual_seed(1)
-    augment = ProRandConv(mode="sample", smoothing=None)
-    return augment.draw(torch.zeros(DRAWS, 3, 8, 8), generator=generator)
-
-
-def test_weights_have_he_deviation_and_no_mean(draws):
-    weight = draws.weight
-    assert weight.shape == (DRAWS, 3, 3, 3, 3)
-    numbers = weight.numel()
-    sigma = 1 / math.sqrt(27)
-    assert weight.std().item() == pytest.approx(sigma, rel=5 / math.sqrt(2 * numbers))
-    assert abs(weight.mean().item()) < 5 * sigma / math.sqrt(numbers)
-
-
-@pytest.mark.parametrize("name", ["gamma", "beta"])
-def test_affine_has_the_papers_deviation_and_either_sign(draws, name):
-    values = getattr(draws, name)
-    assert values.shape == (DRAWS, 3)
-    assert values.std().item() == pytest.approx(0.5, rel=5 / math.sqrt(2 * values.numel()))
-    assert (values < 0).float().mean().item() == pytest.approx(0.5, abs=0.025)
-
-
-def test_repeats_are_uniform(draws):
-    counts = torch.bincount(torch.tensor(draws.repeats), minlength=11)
-    assert counts[0] == 0
-    assert len(counts) == 11
-    expected = DRAWS / 10
-    chi_square = ((counts[1:] - expected) ** 2 / expected).sum().item()
-    assert chi_square < 27.9  # 99.9 % quantile for 9 degrees of freedom
-
-
-def test_offset_scale_is_uniform_over_its_range(draws):
-    sigma = draws.offsets.flatten(1).std(1, correction=0)
-    low, high = 0.01, 0.2
-    assert sigma.min() >= low - 1e-5
-    assert sigma.max() <= high + 1e-5
-    assert sigma.mean().item() == pytest.approx((low + high) / 2, rel=0.02)
-    assert sigma.std().item() == pytest.approx((high - low) / math.sqrt(12), rel=0.04)
-
-
-def test_smoothing_width_is_uniform_over_its_range():
-    generator = torch.Generator().manual_seed(2)
-    smooth = Draw(DRAWS, generator).weight(3, 3, smoothing=(0.5, 1.0)).square().sum((1, 2))
-    # the ratio of a side tap's power to the middle's is exp(-1 / σ_g²); its mean over U(0.5, 1)
-    ratio = (smooth[:, 0, 1].mean() / smooth[:, 1, 1].mean()).item()
-    sigma = torch.linspace(0.5, 1, 10_001, dtype=torch.float64)
-    assert ratio == pytest.approx((-1 / sigma**2).exp().mean().item(), rel=0.05)
-
-
-def test_one_smoothing_width_serves_the_whole_draw():
-    weight = ProRandConv(weights="different", weight_std=1.0).draw(torch.zeros(1, 3, 8, 8)).weight
-    torch.manual_seed(0)
-    plain = ProRandConv(weights="different", weight_std=1.0, smoothing=None)
-    torch.manual_seed(0)
-    window = weight / plain.draw(torch.zeros(1, 3, 8, 8)).weight
-    window = window.flatten(0, 2)
-    torch.testing.assert_close(window, window[:1].expand_as(window), atol=1e-4, rtol=1e-4)
-
-
-@pytest.mark.parametrize(("std", "expected"), [(0.3, 0.3), ((0.5, 1.5), math.sqrt(1 + 1 / 12))])
-def test_weight_deviation_can_be_given_or_drawn(std, expected):
-    weight = Draw(DRAWS, None).weight(3, 3, std=std)
-    assert weight.std().item() == pytest.approx(expected, rel=0.02)
-
-
-def test_offsets_of_different_taps_are_uncorrelated(draws):
-    fields = draws.offsets / draws.offsets.flatten(1).std(1, correction=0)[:, None, None, None]
-    correlation = torch.einsum("nahw,nbhw->ab", fields, fields) / (DRAWS * 64)
-    off_diagonal = correlation - torch.diag(correlation.diag())
-    # one product of two smooth unit fields has a deviation of about 0.5
-    assert off_diagonal.abs().max() < 5.5 * 0.5 / math.sqrt(DRAWS)
-
-
-def test_subset_has_its_share_and_is_fair():
-    draw = Draw(None, torch.Generator().manual_seed(3))
-    chosen = [draw.subset(10, 0.33) for _ in range(3000)]
-    assert {len(c) for c in chosen} == {3, 4}
-    often = torch.bincount(torch.cat(chosen), minlength=10) / 3000
-    torch.testing.assert_close(often, torch.full((10,), 0.33), atol=0.04, rtol=0)
-    assert len(draw.subset(10, 0.5)) == 5
-    assert len(draw.subset(7, 0.0)) == 0
-    assert draw.subset(7, 1.0).tolist() == list(range(7))
-
-
-def test_rand_conv_draws_each_kernel_size_equally_and_identity_half_the_time():
-    x = torch.zeros(1, 3, 8, 8)
-    augment = RandConv()
-    many = [augment.draw(x) for _ in range(1000)]
-    sizes = torch.tensor([params.weight.shape[-1] for params in many])
-    for kernel_size in (1, 3, 5, 7):
-        assert (sizes == kernel_size).float().mean().item() == pytest.approx(0.25, abs=0.07)
-    identity = torch.tensor([params.identity for params in many])
-    assert identity.float().mean().item() == pytest.approx(0.5, abs=0.08)
-    wide = torch.cat([params.weight.flatten() for params in many if params.weight.shape[-1] == 7])
-    assert wide.std().item() == pytest.approx(1 / math.sqrt(49 * 3), rel=0.05)
-
-
-def test_rand_conv_per_image_keeps_each_kernels_own_size_and_deviation():
-    weight = RandConv((1, 5), mode="sample").draw(torch.zeros(2000, 3, 4, 4)).weight
-    assert weight.shape[-1] == 5
-    outside = weight.clone()
-    outside[..., 2, 2] = 0
-    small = outside.flatten(1).eq(0).all(1)
-    assert small.float().mean().item() == pytest.approx(0.5, abs=0.06)
-    assert weight[small][..., 2, 2].std().item() == pytest.approx(1 / math.sqrt(3), rel=0.05)
-    assert weight[~small].std().item() == pytest.approx(1 / math.sqrt(75), rel=0.05)
+X = torch.linspace(-1, 1, 2 * 3 * 8 * 8).view(2, 3, 8, 8)
+BATCH = ProRandConv(repeats=2, p=0.5).draw(X)
+SAMPLE = ProRandConv(repeats=2, mode="sample").draw(X)
+LAYERS = ProRandConv(repeats=3, weights="different").draw(X)
+MIXED = RandConv(mix=True, mode="sample", identity=0.0).draw(X)
 
 
 @pytest.mark.parametrize(
-    "augment", [ProRandConv(p=0.5), RandConv(mix=True)], ids=lambda a: type(a).__name__
+    ("params", "edit", "named"),
+    [
+        (BATCH, {"weight": torch.zeros(3, 3, 5, 5)}, "offsets"),
+        (BATCH, {"weight": torch.zeros(4, 4, 3, 3)}, "gamma"),
+        (BATCH, {"weight": torch.zeros(3, 4, 3, 3)}, "weight"),
+        (BATCH, {"weight": torch.zeros(3, 3, 3, 5)}, "weight"),
+        (BATCH, {"weight": torch.zeros(3, 3, 2, 2)}, "weight"),
+        (BATCH, {"weight": torch.zeros(3, 3, 3, 3, dtype=torch.int64)}, "weight"),
+        (BATCH, {"weight": np.zeros((3, 3, 3, 3))}, "weight"),
+        (BATCH, {"weight": None}, "weight"),
+        (BATCH, {"offsets": torch.zeros(9, 8, 8)}, "offsets"),
+        (BATCH, {"offsets": torch.zeros(18, 64)}, "offsets"),
+        (BATCH, {"gamma": torch.zeros(1)}, "gamma"),
+        (BATCH, {"gamma": torch.zeros(())}, "gamma"),
+        (BATCH, {"gamma": 0.5}, "gamma"),
+        (BATCH, {"gamma": None}, "gamma"),
+        (BATCH, {"beta": None}, "beta"),
+        (BATCH, {"beta": torch.zeros(2, 3)}, "beta"),
+        (BATCH, {"repeats": -1}, "repeats"),
+        (BATCH, {"repeats": 1.0}, "repeats"),
+        (BATCH, {"repeats": [1, 2]}, "repeats"),
+        (BATCH, {"repeats": (2, 2)}, "weight"),
+        (BATCH, {"chosen": torch.tensor([2])}, "chosen"),
+        (BATCH, {"chosen": torch.tensor([-1])}, "chosen"),
+        (BATCH, {"chosen": torch.tensor([0, 0])}, "chosen"),
+        (BATCH, {"chosen": torch.tensor([True, False])}, "chosen"),
+        (BATCH, {"chosen": [0]}, "chosen"),
+        (BATCH, {"batch": None}, "batch"),
+        (BATCH, {"layered": True}, "weight"),
+        (SAMPLE, {"repeats": 2}, "weight"),
+        (SAMPLE, {"repeats": (2,)}, "weight"),
+        (SAMPLE, {"repeats": (2, -2)}, "repeats"),
+        (SAMPLE, {"offsets": SAMPLE.offsets[0]}, "offsets"),
+        (SAMPLE, {"gamma": SAMPLE.gamma[0]}, "gamma"),
+        (SAMPLE, {"batch": 3}, "batch"),
+        (LAYERS, {"repeats": 5}, "repeats"),
+        (LAYERS, {"weight": LAYERS.weight[:2]}, "repeats"),
+        (LAYERS, {"layered": False}, "weight"),
+        (MIXED, {"mix": torch.zeros(())}, "mix"),
+        (MIXED, {"mix": torch.zeros(2, 1)}, "mix"),
+    ],
 )
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
-def test_generator_decides_alone_and_leaves_the_global_state(augment, dtype):
-    x = torch.zeros(2, 3, 8, 8, dtype=dtype)
-    before = torch.random.get_rng_state()
-    one = augment.draw(x, generator=torch.Generator().manual_seed(7))
-    assert torch.equal(torch.random.get_rng_state(), before)
-    torch.manual_seed(123)
-    two = augment.draw(x, generator=torch.Generator().manual_seed(7))
-    for field in fields(one):
-        mine, other = getattr(one, field.name), getattr(two, field.name)
-        assert torch.equal(mine, other) if torch.is_tensor(mine) else mine == other
-    assert one.weight.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+def test_an_edit_that_does_not_fit_is_refused(params, edit, named):
+    with pytest.raises(ProRandConvError, match=f"^{named}: got .*, expected "):
+        replace(params, **edit)
 
 
-def test_reach_bounds_the_offsets():
-    params = ProRandConv().draw(torch.zeros(1, 3, 32, 32))
-    assert params.reach == params.offsets.abs().max()
+@pytest.mark.parametrize(
+    ("params", "edit"),
+    [
+        (BATCH, {"repeats": 7}),
+        (BATCH, {"chosen": None, "batch": None}),
+        (BATCH, {"offsets": None}),
+        (BATCH, {"gamma": None, "beta": None}),
+        (BATCH, {"weight": BATCH.weight.double()}),
+        (SAMPLE, {"repeats": (0, 5)}),
+        (LAYERS, {"repeats": 2}),
+        (MIXED, {"mix": None}),
+    ],
+)
+def test_an_edit_that_fits_is_applied(params, edit):
+    edited = replace(params, **edit)
+    assert all(getattr(edited, name) is value for name, value in edit.items() if name != "repeats")
+    apply = functional.rand_conv if params is MIXED else functional.pro_rand_conv
+    assert apply(X, edited).isfinite().all()
+
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "kernel_size": st.sampled_from([1, 3, 5]),
+        "repeats": st.integers(1, 3),
+        "weights": st.sampled_from(["same", "different"]),
+        "offsets": st.sampled_from([None, "auto", (1.0, 4.0)]),
+        "contrast": st.booleans(),
+        "mode": st.sampled_from(["batch", "sample"]),
+        "p": st.sampled_from([0.5, 1.0]),
+    }
+)
+SHAPE = st.tuples(st.integers(1, 3), st.sampled_from([1, 3]), st.integers(1, 9), st.integers(1, 9))
+NAMES = [field.name for field in fields(ProRandConvParams)]
+
+
+@pytest.mark.parametrize("engine", ["auto", "eager"])
+@hypothesis.settings(max_examples=60)
+@hypothesis.given(OPTIONS, OPTIONS, SHAPE, SHAPE, st.sets(st.sampled_from(NAMES), min_size=1))
+def test_fields_of_another_draw_are_refused_or_used(engine, one, other, shape, other_shape, names):
+    x = torch.randn(shape)
+    params = ProRandConv(**one).draw(x)
+    stranger = ProRandConv(**other).draw(torch.randn(other_shape))
+    try:
+        edited = replace(params, **{name: getattr(stranger, name) for name in names})
+        actual = functional.pro_rand_conv(x, edited, engine=engine)
+    except ProRandConvError:
+        return
+    expected = functional.pro_rand_conv(x.double(), edited, engine="reference")
+    torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("number", [np.int64(4), torch.tensor(4)])
+def test_repeats_may_be_any_integer(number):
+    assert replace(BATCH, repeats=number).repeats == 4
+    assert replace(SAMPLE, repeats=(number, 1)).repeats == (4, 1)
+
+
+@pytest.mark.parametrize("engine", ["auto", "eager"])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda params: replace(params, offsets=30 * params.offsets),
+        lambda params: params.offsets.mul_(30) is None or params,
+    ],
+    ids=["replaced", "in place"],
+)
+def test_edited_offsets_are_used_to_their_full_reach(engine, edit):
+    """Offsets of up to a pixel allow a short cut that must not be taken with larger ones."""
+    x = torch.randn(2, 3, 32, 32)
+    params = edit(ProRandConv(repeats=1).draw(x))
+    expected = functional.pro_rand_conv(x, params, engine="reference")
+    actual = functional.pro_rand_conv(x, params, engine=engine)
+    torch.testing.assert_close(actual, expected, atol=1e-4, rtol=0)
+
+
+class TestReach:
+    """How far the offsets reach, which is known on a device if it was read before."""
+
+    def test_is_that_of_the_offsets(self):
+        assert BATCH.reach == BATCH.offsets.abs().max()
+        assert replace(BATCH, offsets=30 * BATCH.offsets).reach == 30 * BATCH.offsets.abs().max()
+        assert replace(BATCH, offsets=None).reach == 0
+
+    def test_goes_with_the_draw_to_a_device_where_it_cannot_be_read(self):
+        assert BATCH.to("meta").reach == BATCH.reach
+        assert ProRandConv().draw(X.to("meta")).reach <= 1
+
+    def test_is_unknown_for_offsets_edited_there(self):
+        moved = BATCH.to("meta")
+        assert replace(moved, offsets=30 * moved.offsets).reach is None
+        moved.offsets.mul_(30)
+        assert moved.reach is None
+
+
+@pytest.mark.parametrize(
+    ("call", "got", "expected"),
+    [
+        (lambda: ProRandConv()(X, params=MIXED), "RandConvParams", r"ProRandConv\.draw"),
+        (lambda: RandConv()(X, params=BATCH), "ProRandConvParams", r"RandConv\.draw"),
+        (lambda: functional.pro_rand_conv(X, MIXED), "RandConvParams", r"ProRandConv\.draw"),
+        (lambda: functional.rand_conv(X, {"repeats": 1}), "dict", r"RandConv\.draw"),
+        (lambda: functional.pro_rand_conv(X, None), "NoneType", r"ProRandConv\.draw"),
+    ],
+)
+def test_what_is_no_draw_of_this_transform_is_refused_by_name(call, got, expected):
+    with pytest.raises(ProRandConvError, match=f"^params: got '{got}', expected .*{expected}"):
+        call()
 
 
 def test_to_moves_every_tensor_but_the_choice_of_images():
-    params = ProRandConv(p=0.5).draw(torch.zeros(4, 3, 8, 8)).to("meta")
-    assert {params.weight.device.type, params.offsets.device.type, params.gamma.device.type} == {
-        "meta"
-    }
-    assert params.chosen.device.type == "cpu"
+    params = BATCH.to("meta")
+    for field in fields(params):
+        value = getattr(params, field.name)
+        if isinstance(value, torch.Tensor):
+            assert value.device.type == ("cpu" if field.name == "chosen" else "meta")
+
+
+def test_to_the_same_device_is_the_same_draw():
+    assert BATCH.to("cpu") is BATCH
+
+
+@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize("mode", ["batch", "sample"])
+def test_a_draw_is_on_the_images_device(count, mode):
+    images = torch.empty(count, 3, 8, 8, device="meta")
+    for augment in (ProRandConv(mode=mode), RandConv(mode=mode, offsets="auto", mix=True)):
+        tensors = augment.draw(images)._tensors().values()
+        assert {tensor.device.type for tensor in tensors} == {"meta"}

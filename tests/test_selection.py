@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 
@@ -26,7 +27,7 @@ def test_either_takes_the_whole_batch_of_one_kind_by_even_chance():
     assert sum(counts) / 8 / 400 == pytest.approx(0.5, abs=0.1)
 
 
-@pytest.mark.parametrize("share", [0.25, 0.5, 0.75, 0.0, 1.0])
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75, 0.0, 1.0, np.float32(0.5)])
 def test_a_number_is_the_share_of_originals(share):
     assert [originals(share) for _ in range(20)] == [share * 8] * 20
 

@@ -3,21 +3,23 @@
 import copy
 import math
 import pickle
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import hypothesis.strategies as st
+import numpy as np
 import PIL.Image
 import pytest
 import torch
 from hypothesis import given
+from torch import nn
 from torch.utils.data import DataLoader
 from torchvision import tv_tensors
 from torchvision.datasets import FakeData
 from torchvision.transforms import v2
 
 from prorandconv import ProRandConv, ProRandConvError, RandConv
+from prorandconv.block_transform import offset_range
 from prorandconv.ops import native
-from prorandconv.transforms import offset_range
 
 TRANSFORMS = {
     "pro": ProRandConv,
@@ -31,7 +33,7 @@ TRANSFORMS = {
     ),
     "pro-different-sample": lambda **o: ProRandConv(weights="different", mode="sample", **o),
     "rand": lambda **o: RandConv(identity=0.0, **o),
-    "rand-mix-sample": lambda **o: RandConv(mix=True, mode="sample", **o),
+    "rand-mix-sample": lambda **o: RandConv(mix=True, identity=0.0, mode="sample", **o),
     "rand-block": lambda **o: RandConv(
         identity=0.0, smoothing=(0.01, 1.0), offsets="auto", contrast=True, **o
     ),
@@ -85,6 +87,52 @@ class TestEveryTransform:
         assert torch.equal(copy.deepcopy(augment)(x, params=params), y)
         assert torch.equal(pickle.loads(pickle.dumps(augment))(x, params=params), y)
 
+    def test_a_generator_decides_alone(self, make):
+        x = torch.randn(8, 3, 16, 16)
+        augment = make()
+        before = torch.random.get_rng_state()
+        y = augment(x, generator=torch.Generator().manual_seed(4))
+        assert torch.equal(torch.random.get_rng_state(), before)
+        params = augment.draw(x, torch.Generator().manual_seed(4))
+        assert torch.equal(augment(x, params=params), y)
+
+    def test_a_replayed_draw_takes_no_generator(self, make):
+        x = torch.randn(8, 3, 16, 16)
+        augment = make()
+        with pytest.raises(ProRandConvError, match=r"^generator: got .*, expected None"):
+            augment(x, params=augment.draw(x), generator=torch.Generator())
+
+    def test_only_hooks_of_torchs_classes_are_overridden(self, make):
+        augment = make()
+        ancestors = type(augment).__mro__
+        ours = {name for own in ancestors[: ancestors.index(v2.Transform)] for name in vars(own)}
+        ours |= {field.name for field in fields(augment)}
+        theirs = {*dir(nn.Module()), *dir(v2.Transform())}
+        assert {name for name in ours & theirs if not name.startswith("__")} == {
+            *("forward", "check_inputs", "make_params", "transform", "extra_repr"),
+            "_transformed_types",
+        }
+
+    def test_a_model_that_holds_it_can_be_initialised(self, make):
+        model = nn.Sequential(make(), nn.Conv2d(3, 4, 3))
+
+        def zero(module):
+            if isinstance(module, nn.Conv2d):
+                nn.init.zeros_(module.weight)
+
+        model.apply(zero)
+        assert model[1].weight.eq(0).all()
+
+    def test_repr_makes_the_same_transform_again(self, make):
+        x = torch.randn(8, 3, 16, 16)
+        augment = make(alpha=4, p=0.5)
+        again = eval(repr(augment), {"ProRandConv": ProRandConv, "RandConv": RandConv})
+        assert {f.name: getattr(again, f.name) for f in fields(again)} == {
+            f.name: getattr(augment, f.name) for f in fields(augment)
+        }
+        one, two = (t(x, generator=torch.Generator().manual_seed(6)) for t in (augment, again))
+        assert torch.equal(one, two)
+
     def test_applying_needs_no_randomness(self, make):
         x = torch.randn(8, 3, 16, 16)
         augment = make()
@@ -93,19 +141,15 @@ class TestEveryTransform:
         augment(x, params=params)
         assert torch.equal(torch.random.get_rng_state(), before)
 
-    def test_p_zero_and_one(self, make):
+    def test_p_zero_leaves_the_images_as_they_are(self, make):
         x = torch.randn(6, 3, 16, 16)
         assert torch.equal(make(p=0.0)(x), x)
-        if "identity=0.5" not in repr(make()):
-            same = make(p=1.0)(x).eq(x).flatten(1).all(1)
-            assert not same.any()
 
-    def test_p_is_the_share_of_augmented_images(self, make):
+    @pytest.mark.parametrize("p", [0.4, 1.0])
+    def test_p_is_the_share_of_augmented_images(self, make, p):
         x = torch.randn(10, 3, 16, 16)
-        changed = make(p=0.4)(x).ne(x).flatten(1).any(1)
-        assert changed.sum() <= 4
-        if "identity=0.5" not in repr(make()):
-            assert changed.sum() == 4
+        changed = make(p=p)(x).ne(x).flatten(1).any(1)
+        assert changed.sum() == 10 * p
 
     def test_has_nothing_to_learn(self, make):
         x = torch.randn(2, 3, 8, 8, requires_grad=True)
@@ -114,9 +158,9 @@ class TestEveryTransform:
         assert not list(augment.buffers())
         assert not augment(x).sum().requires_grad or torch.equal(augment(x), x)
 
-    def test_empty_batch_is_returned(self, make):
-        x = torch.empty(0, 3, 8, 8)
-        assert make()(x).shape == (0, 3, 8, 8)
+    @pytest.mark.parametrize("shape", [(0, 3, 8, 8), (2, 3, 0, 8), (2, 0, 8, 8)])
+    def test_images_without_a_pixel_are_returned(self, make, shape):
+        assert make()(torch.empty(shape)).shape == shape
 
     def test_non_contiguous_input_gives_the_same(self, make):
         x = torch.randn(4, 16, 12, 3)
@@ -180,6 +224,32 @@ class TestEveryTransform:
         assert labels is y
         assert images.shape == x.shape
 
+    def test_what_cannot_be_an_image_passes_beside_one(self, make):
+        sample = {
+            "image": torch.randn(4, 3, 8, 8),
+            "soft labels": torch.rand(4, 10),
+            "masks": torch.zeros(4, 1, 8, 8, dtype=torch.long),
+            "weights": np.ones(4),
+        }
+        result = make()(sample)
+        assert not torch.equal(result.pop("image"), sample.pop("image"))
+        assert all(result[name] is sample[name] for name in sample)
+
+    def test_a_marked_mask_passes_alone_and_beside_a_plain_image(self, make):
+        mask = tv_tensors.Mask(torch.zeros(1, 8, 8))
+        assert make()(mask) is mask
+        x = torch.randn(3, 8, 8)
+        image, same = make(p=1.0)(x, mask)
+        assert same is mask
+        assert not torch.equal(image, x)
+
+    def test_more_channels_are_augmented_if_told(self, make):
+        x = torch.randn(2, 20, 8, 8)
+        assert make(max_channels=20)(x).shape == x.shape
+
+    def test_images_without_data_keep_their_shape(self, make):
+        assert make()(torch.empty(4, 3, 16, 16, device="meta")).shape == (4, 3, 16, 16)
+
     def test_goes_into_a_compose(self, make):
         pipeline = v2.Compose([
             v2.ToImage(),
@@ -202,7 +272,17 @@ class TestEveryTransform:
             (torch.zeros(2, 3, 8, 8, dtype=torch.uint8), "floating point"),
             (tv_tensors.Image(torch.zeros(3, 8, 8, dtype=torch.uint8)), "floating point"),
             (torch.zeros(8, 8), r"\(C, H, W\)"),
+            (torch.zeros(48, 64, 3), r"at most 16 channels.*movedim\(-1, -3\).*max_channels=48"),
+            (torch.zeros(2, 1, 24, 32, 32), "at most 16 channels.*volume.*max_channels=24"),
             (PIL.Image.new("RGB", (8, 8)), "ToImage"),
+            (np.zeros((3, 8, 8), np.float32), "ToImage"),
+            (np.zeros((8, 8), np.float32), "ToImage"),
+            ({"image": np.zeros((8, 8, 3), np.uint8), "label": torch.tensor(3)}, "ToImage"),
+            ((tv_tensors.Image(torch.zeros(3, 8, 8)), np.zeros((8, 8, 3))), "ToImage"),
+            ({"image": torch.zeros(3, 8, 8), "mask": torch.zeros(1, 8, 8)}, "tv_tensors.Image"),
+            ((torch.zeros(2, 3, 8, 8), torch.zeros(2, 3, 8, 8)), "tv_tensors.Image"),
+            ({"name": "cat", "label": 3}, "a tensor of images"),
+            ([], "a tensor of images"),
         ],
     )
     def test_wrong_images_are_refused(self, make, x, fact):
@@ -219,6 +299,38 @@ def test_replays_bit_for_bit_on_a_different_batch_size(name):
     for some in (slice(0, 1), slice(3, 5), slice(7, 18)):
         assert torch.equal(augment(x[some], params=params), y[some])
     assert torch.equal(augment(x[4], params=params), y[4]), "also a single (C, H, W)"
+
+
+@pytest.mark.parametrize("make", [ProRandConv, lambda **o: RandConv(identity=0.0, mix=True, **o)])
+class TestVideos:
+    """A video counts as one image."""
+
+    def test_sample_mode_is_one_draw_a_video(self, make):
+        x = torch.randn(3, 3, 12, 12)
+        still = tv_tensors.Video(x[:, None].repeat(1, 5, 1, 1, 1))
+        augment = make(mode="sample")
+        params = augment.draw(still)
+        y = augment(still, params=params)
+        assert type(y) is tv_tensors.Video
+        assert torch.equal(y, y[:, :1].expand_as(y)), "equal frames stay equal"
+        for video, image, own in zip(y, x, params.split(), strict=True):
+            torch.testing.assert_close(video[0].as_subclass(torch.Tensor), augment(image, own))
+
+    @pytest.mark.parametrize("mode", ["batch", "sample"])
+    def test_p_is_the_share_of_videos(self, make, mode):
+        x = tv_tensors.Video(torch.randn(4, 5, 3, 8, 8))
+        changed = make(mode=mode, p=0.5)(x).ne(x).flatten(2).any(2)
+        assert sorted(changed.sum(1).tolist()) == [0, 0, 5, 5]
+
+    def test_what_is_no_draw_is_refused(self, make):
+        with pytest.raises(ProRandConvError, match=r"^params: got 'dict', expected "):
+            make()(tv_tensors.Video(torch.randn(5, 3, 8, 8)), params={})
+
+    def test_draws_for_frames_are_refused(self, make):
+        x = torch.randn(5, 3, 8, 8)
+        augment = make(mode="sample")
+        with pytest.raises(ProRandConvError, match=r"^params: got .draws for 5 .* of 1 videos"):
+            augment(tv_tensors.Video(x), params=augment.draw(x))
 
 
 @pytest.mark.parametrize("name", ["pro-sample", "pro-different-sample", "rand-mix-sample"])
@@ -308,8 +420,9 @@ def test_automatic_offsets_follow_the_papers_two_values(side, bound):
     low, high = offset_range(side, 2 * side)
     assert low == 0.01
     assert high == pytest.approx(bound, abs=2e-3)
-    params = ProRandConv(mode="sample").draw(torch.zeros(40, 1, side, side)[:, :, :32, :32])
-    assert params.offsets.flatten(1).std(1).max() <= 0.2 + 1e-5
+    x = torch.empty(1, 1, side, side)
+    scales = [ProRandConv(1).draw(x).offsets.std().item() for _ in range(20)]
+    assert 0.7 * high < max(scales) <= high * (1 + 1e-3)
 
 
 def test_fixed_repeats():
@@ -318,20 +431,72 @@ def test_fixed_repeats():
     assert ProRandConv(repeats=4, mode="sample").draw(x).repeats == (4, 4, 4)
 
 
+def test_fixed_repeats_draw_nothing():
+    x = torch.zeros(3, 3, 8, 8)
+    augment = ProRandConv(repeats=4, smoothing=None, weight_std=1.0)
+    weight = augment.draw(x, torch.Generator().manual_seed(0)).weight
+    first = torch.empty(3, 3, 3, 3).normal_(generator=torch.Generator().manual_seed(0))
+    assert torch.equal(weight, first)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"engine": "eager"}, {"mode": "sample"}, {"weights": "different"}]
+)
+def test_fixed_repeats_can_be_exported(options):
+    x = torch.randn(2, 3, 12, 12)
+    augment = ProRandConv(repeats=3, **options)
+    exported = torch.export.export(augment, (x,)).module()
+    torch.manual_seed(7)
+    expected = augment(x)
+    torch.manual_seed(7)
+    torch.testing.assert_close(exported(x), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_identity_leaves_its_share_of_the_images_in_sample_mode():
+    x = torch.randn(400, 1, 4, 4)
+    changed = RandConv(mode="sample", identity=0.25)(x).ne(x).flatten(1).any(1)
+    assert changed.float().mean().item() == pytest.approx(0.75, abs=0.1)
+
+
 def test_identity_returns_the_images_themselves():
     x = torch.randn(2, 3, 8, 8)
     assert RandConv(identity=1.0)(x) is x
 
 
-def test_repr_says_what_it_was_built_with_and_which_engine_serves(monkeypatch):
-    text = repr(ProRandConv(max_repeats=5, offsets=None))
-    assert "max_repeats=5" in text
-    assert "offsets=None" in text
-    assert "engine='eager'" in repr(ProRandConv(engine="eager"))
-    monkeypatch.setattr(native, "UNAVAILABLE", None)
-    assert "engine='auto' (native on the CPU)" in repr(ProRandConv())
-    monkeypatch.setattr(native, "UNAVAILABLE", "not compiled")
-    assert "engine='auto' (eager on the CPU)" in repr(ProRandConv())
+@pytest.mark.parametrize("make", [ProRandConv, RandConv])
+def test_every_option_is_explained(make):
+    arguments = make.__doc__.split("Args:")[1].split("Example:")[0].replace(",", ":")
+    named = {word.rstrip(":") for word in arguments.split() if word.endswith(":")}
+    assert {field.name for field in fields(make)} <= named
+
+
+@pytest.mark.parametrize(
+    ("make", "option", "value", "expected"),
+    [
+        (ProRandConv, "kernel_size", np.int64(5), 5),
+        (ProRandConv, "max_repeats", np.int32(4), 4),
+        (ProRandConv, "alpha", np.float32(2.5), 2.5),
+        (ProRandConv, "p", np.float64(0.5), 0.5),
+        (ProRandConv, "weight_std", np.float16(0.5), 0.5),
+        (ProRandConv, "smoothing", (np.float32(0.25), np.float32(1)), (0.25, 1.0)),
+        (ProRandConv, "offsets", np.array([0.25, 1.0]), (0.25, 1.0)),
+        (ProRandConv, "contrast", np.True_, ("standardise", "affine", "tanh")),
+        (ProRandConv, "mean", np.array([0.25, 0.5, 0.75]), (0.25, 0.5, 0.75)),
+        (ProRandConv, "std", torch.tensor(0.25), (0.25,)),
+        (RandConv, "kernel_sizes", np.array([1, 3]), (1, 3)),
+        (RandConv, "mix", np.True_, True),
+    ],
+)
+def test_numbers_of_numpy_and_torch_become_plain_options(make, option, value, expected):
+    stored = getattr(make(**{option: value}), option)
+    assert repr(stored) == repr(expected)
+
+
+@pytest.mark.parametrize("option", ["mean", "std"])
+def test_a_normalisation_for_other_channels_is_refused(option):
+    augment = ProRandConv(**{option: (0.5, 0.5)})
+    with pytest.raises(ProRandConvError, match=rf"^{option}: got \(0.5, 0.5\), .* 3 channels"):
+        augment(torch.zeros(2, 3, 8, 8))
 
 
 def test_an_engine_that_is_not_there_is_refused_when_asked_for(monkeypatch):
@@ -379,6 +544,10 @@ NAN = float("nan")
         (ProRandConv, {"output": "image"}, "output"),
         (ProRandConv, {"output": "pixels", "contrast": False}, "output"),
         (ProRandConv, {"mean": NAN}, "mean"),
+        (ProRandConv, {"mean": ()}, "mean"),
+        (ProRandConv, {"mean": "grey"}, "mean"),
+        (ProRandConv, {"std": (0.5, 0.2), "mean": (0.5, 0.5, 0.5)}, "std"),
+        (ProRandConv, {"max_channels": 0}, "max_channels"),
         (ProRandConv, {"std": 0.0}, "std"),
         (ProRandConv, {"mode": "image"}, "mode"),
         (ProRandConv, {"p": 1.5}, "p"),

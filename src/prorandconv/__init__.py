@@ -8,12 +8,15 @@ from .params import ProRandConvParams, RandConvParams
 from .selection import select
 from .transforms import ProRandConv, RandConv
 
+__version__ = "0.1.0"
+
 __all__ = [
     "ProRandConv",
     "ProRandConvError",
     "ProRandConvParams",
     "RandConv",
     "RandConvParams",
+    "__version__",
     "engines",
     "functional",
     "gaussian_random_field",

@@ -6,7 +6,10 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+import PIL.Image
 from torch import Tensor
+from torchvision import tv_tensors
 
 from .errors import ProRandConvError
 
@@ -14,7 +17,46 @@ Range = tuple[float, float]
 Option = TypeVar("Option")
 
 
-def images(x: Tensor) -> None:
+def plain(value: Any) -> Any:
+    """Numbers and arrays of numpy or torch as Python's own; everything else as it is."""
+    if isinstance(value, list | tuple):
+        return tuple(plain(part) for part in value)
+    return plain(value.tolist()) if isinstance(value, np.generic | np.ndarray | Tensor) else value
+
+
+def sample(leaves: Sequence[Any]) -> None:
+    """Refuse inputs that would pass through unseen, or among which the image is not certain."""
+    tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    for leaf in leaves:
+        is_array = isinstance(leaf, np.ndarray) and (leaf.ndim >= 3 or not tensors)
+        if is_array or isinstance(leaf, PIL.Image.Image):
+            raise ProRandConvError.about(
+                "x",
+                type(leaf).__name__,
+                "a tensor; put v2.ToImage(), v2.ToDtype(torch.float32, scale=True) and "
+                "v2.Normalize(...) before this transform",
+            )
+    if not tensors:
+        raise ProRandConvError.about(
+            "x", [type(leaf).__name__ for leaf in leaves], "a tensor of images (..., C, H, W)"
+        )
+    if any(isinstance(leaf, tv_tensors.Image | tv_tensors.Video) for leaf in tensors):
+        return
+    unmarked = [
+        tuple(leaf.shape)
+        for leaf in tensors
+        if not isinstance(leaf, tv_tensors.TVTensor) and leaf.is_floating_point() and leaf.dim() > 2
+    ]
+    if len(unmarked) > 1:
+        raise ProRandConvError.about(
+            "x",
+            f"float tensors {unmarked}",
+            "only one that can be an image; mark them as tv_tensors.Image, tv_tensors.Mask and so "
+            "on (torchvision.tv_tensors)",
+        )
+
+
+def images(x: Tensor, max_channels: int | None = None) -> None:
     """Refuse what cannot be augmented."""
     if not x.is_floating_point():
         raise ProRandConvError.about(
@@ -26,6 +68,14 @@ def images(x: Tensor) -> None:
     if x.dim() < 3:
         raise ProRandConvError.about(
             "x", tuple(x.shape), "images of shape (C, H, W) or (N, C, H, W)"
+        )
+    if max_channels is not None and x.shape[-3] > max_channels:
+        raise ProRandConvError.about(
+            "x",
+            tuple(x.shape),
+            f"images (..., C, H, W) of at most {max_channels} channels. If the channels come last, "
+            "use x.movedim(-1, -3); a volume is augmented slice by slice; for images of "
+            f"{x.shape[-3]} channels, say max_channels={x.shape[-3]}",
         )
 
 
@@ -41,8 +91,7 @@ def kernel_size(argument: str, value: int) -> None:
 
 def number(argument: str, value: float, *, low: float, high: float = math.inf) -> float:
     """A finite number within limits."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or not low <= value <= high:
+    if not _is_finite(value) or not low <= value <= high:
         limits = f">= {low}" if high == math.inf else f"from {low} to {high}"
         raise ProRandConvError.about(argument, value, f"a number {limits}")
     return float(value)
@@ -61,7 +110,7 @@ def interval(argument: str, value: Any, *, above_zero: bool = False) -> Range:
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
         raise ProRandConvError.about(argument, value, expected)
     low, high = value
-    if not all(isinstance(end, int | float) and math.isfinite(end) for end in value):
+    if not all(_is_finite(end) for end in value):
         raise ProRandConvError.about(argument, value, expected)
     if not 0 <= low <= high or (above_zero and low == 0):
         raise ProRandConvError.about(argument, value, expected)
@@ -93,10 +142,24 @@ def normalisation(
     mean: float | Sequence[float], std: float | Sequence[float]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and standard deviation, each as one number or one per channel."""
-    means = (mean,) if isinstance(mean, int | float) else tuple(mean)
-    stds = (std,) if isinstance(std, int | float) else tuple(std)
-    if not means or not all(math.isfinite(m) for m in means):
+    means = mean if isinstance(mean, Sequence) else (mean,)
+    stds = std if isinstance(std, Sequence) else (std,)
+    if not means or not all(_is_finite(m) for m in means):
         raise ProRandConvError.about("mean", mean, "a number, or one per channel")
-    if not stds or not all(math.isfinite(s) and s > 0 for s in stds):
+    if not stds or not all(_is_finite(s) and s > 0 for s in stds):
         raise ProRandConvError.about("std", std, "a number > 0, or one per channel")
-    return means, stds
+    if 1 < len(means) != len(stds) > 1:
+        raise ProRandConvError.about("std", std, f"a number, or {len(means)} as in mean")
+    return tuple(map(float, means)), tuple(map(float, stds))
+
+
+def per_channel(argument: str, values: Any, channels: int) -> None:
+    """Refuse a sequence that has neither one entry nor one for each of the images' channels."""
+    if len(values) not in (1, channels):
+        raise ProRandConvError.about(
+            argument, values, f"a number, or one for each of the images' {channels} channels"
+        )
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

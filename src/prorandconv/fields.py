@@ -6,9 +6,11 @@ import functools
 import math
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from .caching import cached
 from .errors import ProRandConvError
 
 STEEP = 6.0
@@ -28,11 +30,12 @@ def gaussian_random_field(
 ) -> Tensor:
     """Draw ``count`` independent Gaussian random fields.
 
-    Each field is real, has zero mean and unit (biased) standard deviation over its pixels, and a
-    power spectrum proportional to ``|k| ** -alpha``, where ``k`` is the spatial frequency in cycles
-    per pixel: isotropic also where height and width differ. From alpha = 6 on, high frequencies
-    that together hold less than a millionth of the variance are left out. A field of a single pixel
-    has nothing to vary and is zero.
+    Each field is real and has a power spectrum proportional to ``|k| ** -alpha``, where ``k`` is
+    the spatial frequency in cycles per pixel. Where height and width differ, it is cut out of a
+    field on the enclosing square, so that it is as smooth along one side as along the other. Last,
+    it is shifted and scaled to zero mean and unit (biased) standard deviation over its own pixels.
+    From alpha = 6 on, high frequencies that together hold less than a millionth of the square's
+    variance are left out. A field of a single pixel has nothing to vary and is zero.
 
     Args:
         count: how many fields.
@@ -66,7 +69,12 @@ def gaussian_random_field(
     if alpha >= STEEP:
         field = _from_waves(noise, *_waves(height, width, float(alpha), dtype, drawn_on))
     else:
-        field = _from_modes(noise, _modes(height, width, float(alpha), dtype, drawn_on), width)
+        field = _from_modes(noise, _modes(max(size), float(alpha), dtype, drawn_on))
+        field = field[:, :height, :width]
+    if height != width:
+        # A field on a square is centred and scaled already, a cut of it is not.
+        field = field - field.mean((-2, -1), keepdim=True)
+        field = _unit_norm(field).mul_(math.sqrt(height * width))
     return field.to(device) if device is not None else field
 
 
@@ -75,7 +83,8 @@ def _from_waves(
 ) -> Tensor:
     """The closed form: products of the few waves along columns and rows that carry power.
 
-    The waves are orthonormal, so a field's deviation is the norm of its coefficients.
+    The waves are orthonormal on a square, so there a field's deviation is the norm of its
+    coefficients.
     """
     coefficient = _unit_norm(noise(*amplitude.shape).mul_(amplitude))
     along_rows = torch.mm(coefficient.flatten(0, 1), by_column)
@@ -83,13 +92,13 @@ def _from_waves(
     return torch.bmm(by_row.expand(len(coefficient), -1, -1), along_rows)
 
 
-def _from_modes(noise: Callable[..., Tensor], amplitude: Tensor, width: int) -> Tensor:
-    """All modes, by one inverse FFT of the half spectrum."""
+def _from_modes(noise: Callable[..., Tensor], amplitude: Tensor) -> Tensor:
+    """All modes of a square, by one inverse FFT of the half spectrum."""
     modes = torch.view_as_complex(noise(*amplitude.shape, 2).mul_(amplitude.unsqueeze(-1)))
-    height = len(amplitude)
-    field = torch.fft.irfft2(modes, s=(height, width), norm="forward")
+    side = len(amplitude)
+    field = torch.fft.irfft2(modes, s=(side, side), norm="forward")
     # The mean is zero, so the norm is the deviation times the root of the number of pixels.
-    return _unit_norm(field).mul_(math.sqrt(height * width))
+    return _unit_norm(field).mul_(math.sqrt(side * side))
 
 
 def _unit_norm(x: Tensor) -> Tensor:
@@ -98,32 +107,40 @@ def _unit_norm(x: Tensor) -> Tensor:
     return x.div_(norm.clamp_min_(torch.finfo(x.dtype).tiny))
 
 
-@functools.lru_cache(maxsize=16)
+@cached(maxsize=16)
 def _waves(
     height: int, width: int, alpha: float, dtype: torch.dtype, device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Waves along a column (H, R), amplitudes (R, C) of their products, waves along a row (C, W).
+    """Waves along a column (H, R), amplitudes (R, R) of their products, waves along a row (R, W).
 
-    Only waves up to one frequency are kept, the lowest one that leaves out no more than
-    ``LEFT_OUT`` of the variance.
+    They are those of the enclosing square.
     """
-    rows, columns = _wave_frequency(height), _wave_frequency(width)
-    power = _power(torch.hypot(rows[:, None], columns), alpha)
-    total = power.sum()
-    for limit in torch.cat((rows, columns)).sort().values:
-        within = int((rows <= limit).sum()), int((columns <= limit).sum())
-        kept = power[: within[0], : within[1]]
-        if total - kept.sum() <= LEFT_OUT * total:
-            break
-    tensors = (
-        _wave_basis(height)[:, : within[0]],
-        kept.sqrt(),
-        _wave_basis(width)[:, : within[1]].t(),
-    )
+    side = max(height, width)
+    count = _wave_count(side, alpha)
+    frequency = _wave_frequency(side)
+    power = _power(torch.hypot(frequency[:, None], frequency), alpha)[:count, :count]
+    basis = _wave_basis(side)[:, :count]
     by_row, amplitude, by_column = (
-        t.to(dtype=dtype, device=device, memory_format=torch.contiguous_format) for t in tensors
+        t.to(dtype=dtype, device=device, memory_format=torch.contiguous_format)
+        for t in (basis[:height], power.sqrt(), basis[:width].t())
     )
     return by_row, amplitude, by_column
+
+
+def _wave_count(side: int, alpha: float) -> int:
+    """How many waves along each side leave out no more than ``LEFT_OUT`` of the variance.
+
+    Computed without tensors, which have no values under a fake mode.
+    """
+    frequency = np.arange(1, side + 1) // 2 / side
+    with np.errstate(divide="ignore"):
+        power = (np.hypot(frequency[:, None], frequency) * side) ** -alpha
+    power[0, 0] = 0
+    total = power.sum()
+    for count in range(1, side, 2):
+        if total - power[:count, :count].sum() <= LEFT_OUT * total:
+            return count
+    return side
 
 
 def _wave_frequency(length: int) -> Tensor:
@@ -141,18 +158,16 @@ def _wave_basis(length: int) -> Tensor:
     return basis / basis.square().mean(0).sqrt()
 
 
-@functools.lru_cache(maxsize=16)
-def _modes(
-    height: int, width: int, alpha: float, dtype: torch.dtype, device: torch.device
-) -> Tensor:
-    """Amplitudes of the half spectrum (H, W // 2 + 1) of a real field."""
-    rows = torch.fft.fftfreq(height, dtype=torch.float64)
-    columns = torch.fft.rfftfreq(width, dtype=torch.float64)
+@cached(maxsize=16)
+def _modes(side: int, alpha: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Amplitudes of the half spectrum (S, S // 2 + 1) of a real field on a square."""
+    rows = torch.fft.fftfreq(side, dtype=torch.float64)
+    columns = torch.fft.rfftfreq(side, dtype=torch.float64)
     amplitude = _power(torch.hypot(rows[:, None], columns), alpha).sqrt()
     # irfft2 reads only the real part of the first column and, if the width is even, of the last:
     # unsymmetrised noise loses half of its variance there.
     amplitude[:, 0] *= math.sqrt(2)
-    if width % 2 == 0:
+    if side % 2 == 0:
         amplitude[:, -1] *= math.sqrt(2)
     return amplitude.to(dtype=dtype, device=device)
 

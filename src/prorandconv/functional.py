@@ -5,22 +5,20 @@ Images are floating point, ``(N, C, H, W)`` unless a function says otherwise.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from . import checks, ops
+from .caching import cached
 from .errors import ProRandConvError
 from .ops import Engine
-from .ops.block import Block, Contrast, standardised
-from .ops.reference import pad_same
-
-if TYPE_CHECKING:
-    from .params import BlockParams, ProRandConvParams, RandConvParams
+from .ops.block import Block, Contrast
+from .ops.formulas import contrasted, pad_same, standardised
+from .params import BlockParams, ProRandConvParams, RandConvParams
 
 Padding = Literal["zeros", "reflect", "replicate"]
 Bound = Literal["clamp", "standardise"]
@@ -39,6 +37,8 @@ def random_conv(x: Tensor, weight: Tensor, padding: Padding = "zeros") -> Tensor
         padding: how the image goes on outside: ``"zeros"``, ``"reflect"`` or ``"replicate"``.
     """
     _check_convolution(x, weight, None, padding)
+    if x.numel() == 0:
+        return _nothing(x, weight)
     return F.conv2d(pad_same(x, weight.shape[-1], padding), weight)
 
 
@@ -68,8 +68,10 @@ def deform_conv(
         True
     """
     _check_convolution(x, weight, offsets, padding)
-    operator = ops.prepare(Block(weight, offsets, (x.shape[-2], x.shape[-1]), padding), engine)
-    return ops.apply(operator, x, Contrast(standardise=False, tanh=False), repeats=1)
+    if x.numel() == 0:
+        return _nothing(x, weight)
+    block = Block(weight, offsets, (x.shape[-2], x.shape[-1]), padding)
+    return ops.apply(x, block, Contrast(standardise=False, tanh=False), 1, engine)
 
 
 def gaussian_window(
@@ -99,7 +101,7 @@ def gaussian_window(
     return torch.exp(distance / -sigma.square().view(*sigma.shape, 1, 1))
 
 
-@functools.lru_cache(maxsize=16)
+@cached(maxsize=16)
 def _half_squared_distance(kernel_size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """(i² + j²) / 2 of a kernel's taps (k, k), from the middle."""
     tap = torch.arange(kernel_size, dtype=dtype, device=device) - kernel_size // 2
@@ -137,11 +139,16 @@ def contrast(
         raise ProRandConvError.about(
             "gamma, beta", (gamma, beta), "both tensors of shape (C,), or neither"
         )
-    if standardise:
-        x = standardised(x, eps)
-    if affine and gamma is not None and beta is not None:
-        x = x * gamma[:, None, None] + beta[:, None, None]
-    return x.tanh() if tanh else x
+    checks.images(x)
+    for name, tensor in (("gamma", gamma), ("beta", beta)):
+        _check_like(x, name, tensor)
+        if tensor is not None and tuple(tensor.shape) != x.shape[-3:-2]:
+            raise ProRandConvError.about(
+                name, tuple(tensor.shape), f"(C,) = {tuple(x.shape[-3:-2])} for these images"
+            )
+    if not affine:
+        gamma = beta = None
+    return contrasted(x, Contrast(standardise, gamma, beta, tanh, eps))
 
 
 def pro_rand_conv(
@@ -175,6 +182,7 @@ def pro_rand_conv(
     Returns:
         Images of ``x``'s shape and dtype.
     """
+    _check_kind(params, ProRandConvParams)
     result = _blocks(x, params, contrast, eps, padding, engine)
     if result is x:
         return x
@@ -211,6 +219,7 @@ def rand_conv(
     Returns:
         Images of ``x``'s shape and dtype.
     """
+    _check_kind(params, RandConvParams)
     result = _blocks(x, params, contrast, eps, padding, engine)
     if result is x:
         return x
@@ -250,13 +259,14 @@ def _blocks(
     standardise, tanh = "standardise" in parts, "tanh" in parts
     after = Contrast(standardise, gamma, beta, tanh, eps)
     size = (images.shape[-2], images.shape[-1])
+    reach = None if images.device.type == "cpu" else params.reach
     if not params.layered:
-        block = Block(weight, offsets, size, padding, params.reach)
-        return ops.apply(ops.prepare(block, engine), images, after, params.repeats)
+        block = Block(weight, offsets, size, padding, reach)
+        return ops.apply(images, block, after, params.repeats, engine)
     most = max(params.repeats) if isinstance(params.repeats, tuple) else params.repeats
     for number, layer in enumerate(weight.unbind(-5)[:most]):
-        block = Block(layer, offsets, size, padding, params.reach)
-        images = ops.apply(ops.prepare(block, engine), images, after, params.in_layer(number))
+        block = Block(layer, offsets, size, padding, reach)
+        images = ops.apply(images, block, after, params.in_layer(number), engine)
     return images
 
 
@@ -282,6 +292,11 @@ def _finish(x: Tensor, params: BlockParams, result: Tensor) -> Tensor:
     return result
 
 
+def _nothing(x: Tensor, weight: Tensor) -> Tensor:
+    """The convolution of images without a single number."""
+    return x.new_zeros(len(x), len(weight), *x.shape[-2:])
+
+
 def _to(tensor: Tensor | None, images: Tensor) -> Tensor | None:
     return None if tensor is None else tensor.to(images)
 
@@ -303,6 +318,8 @@ def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, paddin
         raise ProRandConvError.about(
             "weight", tuple(weight.shape), f"C_in = {x.shape[1]}, the images' number of channels"
         )
+    _check_like(x, "weight", weight)
+    _check_like(x, "offsets", offsets)
     expected = (2 * weight.shape[-1] ** 2, x.shape[-2], x.shape[-1])
     if offsets is not None and tuple(offsets.shape) != expected:
         raise ProRandConvError.about(
@@ -310,6 +327,23 @@ def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, paddin
         )
     if padding not in PADDINGS:
         raise ProRandConvError.about("padding", padding, f"one of {PADDINGS}")
+
+
+def _check_like(x: Tensor, name: str, tensor: Tensor | None) -> None:
+    """Refuse to mix precisions or devices."""
+    if tensor is not None and (tensor.dtype != x.dtype or tensor.device != x.device):
+        raise ProRandConvError.about(
+            name, f"{tensor.dtype} on {tensor.device}", f"{x.dtype} on {x.device}, as the images"
+        )
+
+
+def _check_kind(params: object, kind: type[BlockParams]) -> None:
+    """Refuse what another transform has drawn, or what is no draw at all."""
+    if not isinstance(params, kind):
+        transform = kind.__name__.removesuffix("Params")
+        raise ProRandConvError.about(
+            "params", type(params).__name__, f"{kind.__name__}, made with {transform}.draw(x)"
+        )
 
 
 def _check_params(x: Tensor, params: BlockParams) -> None:

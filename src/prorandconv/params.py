@@ -1,21 +1,15 @@
-"""What one draw consists of, and how it is drawn.
-
-Everything random is here: applying a draw is deterministic. Random numbers are drawn on the
-generator's device, by default the CPU, whatever device the images are on: the same seed gives the
-same draw everywhere, and the number of repetitions is known without a synchronisation.
-"""
+"""What one draw consists of. Everything random is in it: applying a draw is deterministic."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+import operator
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from .checks import Range
-from .fields import gaussian_random_field
-from .functional import gaussian_window
+from .errors import ProRandConvError
 
 Self = TypeVar("Self", bound="BlockParams")
 
@@ -25,7 +19,8 @@ class BlockParams:
     """One draw of a random convolution block, or one draw per image.
 
     Shapes are those of one draw for the whole batch. With one draw per image, every tensor has a
-    further leading dimension of N, and ``repeats`` is a tuple of N numbers.
+    further leading dimension of N, and ``repeats`` is a tuple of N numbers. Parts that do not fit
+    together are refused, so a draw can be edited with ``dataclasses.replace``.
     """
 
     weight: Tensor
@@ -45,8 +40,81 @@ class BlockParams:
     """number of images the choice was made among"""
     layered: bool = False
     """whether ``weight`` has one kernel per repetition"""
-    reach: float | None = None
-    """the largest |offset| in pixels, where known: engines choose by it without reading offsets"""
+
+    def __post_init__(self) -> None:
+        self._check_repeats()
+        self._check_weight()
+        taps = self.weight.shape[-1] ** 2
+        self._check_tensor("offsets", 2 * taps, "H", "W")
+        self._check_tensor("gamma", self.weight.shape[-3])
+        self._check_tensor("beta", self.weight.shape[-3])
+        if (self.gamma is None) != (self.beta is None):
+            absent, present = ("gamma", "beta") if self.gamma is None else ("beta", "gamma")
+            raise ProRandConvError.about(absent, None, f"a tensor, as {present} is one, or neither")
+        self._check_choice()
+
+    def _check_repeats(self) -> None:
+        several = self.repeats if isinstance(self.repeats, tuple) else (self.repeats,)
+        try:
+            numbers = [operator.index(number) for number in several]
+        except TypeError:
+            numbers = [-1]
+        if min(numbers, default=0) < 0:
+            raise ProRandConvError.about(
+                "repeats", self.repeats, "a whole number >= 0, or a tuple with one for each image"
+            )
+        repeats = tuple(numbers) if several is self.repeats else numbers[0]
+        object.__setattr__(self, "repeats", repeats)  # as plain numbers, whatever integers came
+
+    def _check_weight(self) -> None:
+        layers = ("layers",) if self.layered else ()
+        self._check_tensor("weight", *layers, "C", "C", "k", "k", optional=False)
+        out, channels, height, width = self.weight.shape[-4:]
+        if out != channels or height != width or width % 2 == 0:
+            raise ProRandConvError.about(
+                "weight", tuple(self.weight.shape), "kernels (C, C, k, k), k odd"
+            )
+        most = max(self.repeats, default=0) if isinstance(self.repeats, tuple) else self.repeats
+        if self.layered and most > self.weight.shape[-5]:
+            raise ProRandConvError.about(
+                "repeats", most, f"at most {self.weight.shape[-5]}, the number of drawn kernels"
+            )
+
+    def _check_choice(self) -> None:
+        if isinstance(self.repeats, tuple) and self.batch not in (None, len(self.repeats)):
+            raise ProRandConvError.about("batch", self.batch, f"{len(self.repeats)}, as repeats")
+        if self.chosen is None:
+            return
+        if not isinstance(self.batch, int):
+            raise ProRandConvError.about("batch", self.batch, "the number of images chosen among")
+        whole = isinstance(self.chosen, Tensor) and self.chosen.dtype == torch.int64
+        if not whole or self.chosen.dim() != 1 or self.chosen.device.type != "cpu":
+            raise ProRandConvError.about(
+                "chosen", _described(self.chosen), "positions (n,), torch.int64 on the CPU"
+            )
+        positions = set(self.chosen.tolist())
+        if len(positions) < len(self.chosen) or not positions <= set(range(self.batch)):
+            raise ProRandConvError.about(
+                "chosen", self.chosen.tolist(), f"different positions from 0 to {self.batch - 1}"
+            )
+
+    def _check_tensor(self, name: str, *shape: int | str, optional: bool = True) -> None:
+        """Refuse other shapes than this one, with a leading N if there is one draw per image."""
+        value = getattr(self, name)
+        if optional and value is None:
+            return
+        if isinstance(self.repeats, tuple):
+            shape = (len(self.repeats), *shape)
+        if (
+            not isinstance(value, Tensor)
+            or not value.is_floating_point()
+            or value.dim() != len(shape)
+            or any(isinstance(n, int) and n != m for n, m in zip(shape, value.shape, strict=True))
+        ):
+            sizes = ", ".join(map(str, shape))
+            raise ProRandConvError.about(
+                name, _described(value), f"a floating point tensor of shape ({sizes})"
+            )
 
     @property
     def per_image(self) -> bool:
@@ -58,6 +126,17 @@ class BlockParams:
         """Whether no image is changed."""
         nothing_chosen = self.chosen is not None and self.chosen.numel() == 0
         return nothing_chosen or self.repeats == 0
+
+    @property
+    def reach(self) -> float | None:
+        """The largest |offset| in pixels, or None where reading it would wait for a device."""
+        if self.offsets is None or self.offsets.numel() == 0:
+            return 0.0
+        if self.offsets.device.type == "cpu":
+            lowest, highest = self.offsets.aminmax()
+            return max(-float(lowest), float(highest))
+        reach, edits = getattr(self, "_carried", (None, 0))
+        return reach if edits == _edits(self.offsets) else None
 
     def in_layer(self, number: int) -> int | tuple[int, ...]:
         """How often (once or not) the kernel of one repetition is applied, if they differ."""
@@ -72,8 +151,8 @@ class BlockParams:
         own: dict[str, Any] = {
             name: value[self.chosen.to(value.device)] for name, value in self._tensors().items()
         }
-        own.update(repeats=tuple(self.repeats[i] for i in self.chosen.tolist()), chosen=None)
-        return replace(self, **own)
+        repeats = tuple(self.repeats[i] for i in self.chosen.tolist())
+        return replace(self, **own, repeats=repeats, chosen=None, batch=None)
 
     def split(self: Self) -> list[Self]:
         """One draw per image, as a list of draws for single images."""
@@ -89,17 +168,27 @@ class BlockParams:
         return draws
 
     def to(self: Self, device: torch.device | str) -> Self:
-        """The same draw on another device."""
-        moved: dict[str, Any] = {
-            name: value.to(device, non_blocking=True) for name, value in self._tensors().items()
+        """The same draw on another device, which also knows how far the offsets reach."""
+        here, device = self._tensors(), torch.device(device)
+        if all(value.device == device for value in here.values()):
+            return self
+        # A copy to the host that does not block could be read before it is complete.
+        there: dict[str, Any] = {
+            name: value.to(device, non_blocking=value.device.type == "cpu")
+            for name, value in here.items()
         }
-        return replace(self, **moved)
+        moved = replace(self, **there)
+        if moved.offsets is not None:
+            object.__setattr__(moved, "_carried", (self.reach, _edits(moved.offsets)))
+        return moved
 
     def _tensors(self) -> dict[str, Tensor]:
         """What has a further dimension with one draw per image."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        del values["chosen"]
-        return {name: value for name, value in values.items() if isinstance(value, Tensor)}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if isinstance(value, Tensor) and name != "chosen"
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,96 +203,19 @@ class RandConvParams(BlockParams):
     mix: Tensor | None = None
     """share ``()`` of the original image in the result, or None"""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_tensor("mix")
 
-@dataclass(frozen=True)
-class Draw:
-    """Where random numbers come from, and how many draws are made with them.
 
-    ``count`` is None for one draw, or the number of images with one draw each.
-    """
+def _described(value: object) -> str:
+    """A value for a message, without its numbers."""
+    if not isinstance(value, Tensor):
+        return type(value).__name__
+    return f"{value.dtype} of shape {tuple(value.shape)} on {value.device}"
 
-    count: int | None
-    generator: torch.Generator | None
-    dtype: torch.dtype = torch.float32
 
-    @property
-    def _prefix(self) -> tuple[int, ...]:
-        return () if self.count is None else (self.count,)
-
-    @property
-    def _device(self) -> torch.device:
-        return self.generator.device if self.generator is not None else torch.device("cpu")
-
-    def uniform(self, low: float, high: float) -> Tensor:
-        """One number U(low, high) per draw."""
-        number = torch.empty(self._prefix, dtype=self.dtype, device=self._device)
-        return number.uniform_(low, high, generator=self.generator)
-
-    def normal(self, *shape: int, std: float = 1.0) -> Tensor:
-        """Numbers N(0, std²) of the given shape per draw."""
-        numbers = torch.empty(*self._prefix, *shape, dtype=self.dtype, device=self._device)
-        return numbers.normal_(0.0, std, generator=self.generator)
-
-    def whole(self, low: int, high: int) -> int | tuple[int, ...]:
-        """One whole number from low to high, both included, per draw."""
-        numbers = torch.randint(
-            low, high + 1, self._prefix, generator=self.generator, device=self._device
-        ).tolist()
-        return tuple(numbers) if isinstance(numbers, list) else int(numbers)
-
-    def weight(
-        self,
-        kernel_size: int,
-        channels: int,
-        *,
-        layers: int | None = None,
-        std: float | Range | None = None,
-        smoothing: Range | None = None,
-    ) -> Tensor:
-        """Convolution weights N(0, σ_w²) times the Gaussian filter of a random width.
-
-        Args:
-            kernel_size: side k of the kernel.
-            channels: C, of input and output.
-            layers: how many kernels per draw; None for one without a dimension of its own.
-            std: σ_w; None is 1 / sqrt(k² C), a range is drawn from uniformly.
-            smoothing: range of σ_g; None leaves the weights as they are.
-        """
-        shape: tuple[int, ...] = (channels, channels, kernel_size, kernel_size)
-        if layers is not None:
-            shape = (layers, *shape)
-        tail = (1,) * len(shape)
-        if isinstance(std, tuple):
-            weight = self.normal(*shape).mul_(self.uniform(*std).view(*self._prefix, *tail))
-        else:
-            std = (kernel_size**2 * channels) ** -0.5 if std is None else std
-            weight = self.normal(*shape, std=std)
-        if smoothing is not None:
-            window = gaussian_window(kernel_size, self.uniform(*smoothing))
-            weight.mul_(window.view(*self._prefix, *tail[2:], kernel_size, kernel_size))
-        return weight
-
-    def offsets(
-        self, kernel_size: int, size: tuple[int, int], scale: Range, alpha: float
-    ) -> Tensor:
-        """2k² independent smooth fields (dy, dx per tap), times one σ_Δ from the range."""
-        sigma = self.uniform(*scale)
-        taps = 2 * kernel_size**2
-        fields = gaussian_random_field(
-            taps if self.count is None else taps * self.count,
-            size,
-            alpha,
-            generator=self.generator,
-            dtype=self.dtype,
-        )
-        return fields.view(*self._prefix, taps, *size).mul_(sigma.view(*self._prefix, 1, 1, 1))
-
-    def subset(self, count: int, share: float) -> Tensor:
-        """Positions of a share of ``count`` images: as close to it as whole images allow.
-
-        share * count is rounded up or down at random, so that each image has probability ``share``
-        also in small batches.
-        """
-        where: dict[str, Any] = {"generator": self.generator, "device": self._device}
-        size = int(share * count + float(torch.rand((), **where)))
-        return torch.randperm(count, **where)[:size].sort().values.cpu()
+def _edits(tensor: Tensor) -> int:
+    """How often a tensor was changed in place, where torch counts it."""
+    uncounted = torch.compiler.is_compiling() or tensor.is_inference()
+    return 0 if uncounted else tensor._version

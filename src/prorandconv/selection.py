@@ -7,8 +7,9 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from . import checks
 from .errors import ProRandConvError
-from .params import Draw
+from .sampler import Sampler
 
 Strategy = Literal["original", "augmented", "either", "uniform", "both"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -48,6 +49,7 @@ def select(
         >>> images.shape, y[index]
         (torch.Size([8, 3, 8, 8]), tensor([0, 1, 2, 3, 0, 1, 2, 3]))
     """
+    strategy = checks.plain(strategy)
     is_share = isinstance(strategy, int | float) and not isinstance(strategy, bool)
     if (is_share and not 0 <= strategy <= 1) or (not is_share and strategy not in STRATEGIES):  # type: ignore[operator]
         raise ProRandConvError.about(
@@ -60,11 +62,11 @@ def select(
     index = torch.arange(len(x0), device=x0.device)
     if strategy == "both":
         return torch.cat((x0, xL)), index.repeat(2)
-    draw = Draw(None, generator)
+    sampler = Sampler(None, generator)
     share = {"original": 1.0, "augmented": 0.0}.get(str(strategy), strategy)
     if share == "either":
-        share = float(draw.uniform(0, 1) < 0.5)
+        share = float(sampler.uniform(0, 1) < 0.5)
     elif share == "uniform":
-        share = float(draw.uniform(0, 1))
-    original = draw.subset(len(x0), float(share)).to(x0.device)
+        share = float(sampler.uniform(0, 1))
+    original = sampler.subset(len(x0), float(share)).to(x0.device)
     return xL.index_copy(0, original, x0[original]), index

@@ -1,7 +1,9 @@
 """Every engine computes the same thing: the paper's formula, and torchvision's operator."""
 
+import math
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import hypothesis.strategies as st
 import pytest
@@ -9,14 +11,12 @@ import torch
 import torch.nn.functional as F
 import torchvision
 from hypothesis import given
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
 from prorandconv.ops import native
 from prorandconv.ops.block import Block, Contrast
-from prorandconv.ops.eager import EagerOperator
-from prorandconv.ops.native import NativeOperator
-from prorandconv.ops.per_image import PerImageOperator
-from prorandconv.ops.reference import ReferenceOperator
 
 without_native = pytest.mark.skipif(
     ops.engines()["native"].startswith("the "), reason=ops.engines()["native"]
@@ -114,6 +114,23 @@ def test_offsets_far_outside_leave_nothing(engine):
 
 
 @pytest.mark.parametrize(("engine", "dtype"), PRECISIONS)
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("mode", ["batch", "sample"])
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e9])
+def test_infinite_offsets_are_outside_whatever_the_padding(engine, dtype, padding, mode, value):
+    x = torch.randn(2, 3, 9, 7, dtype=dtype)
+    params = ProRandConv(repeats=1, mode=mode).draw(x)
+    offsets, silent = params.offsets.clone(), params.weight.clone()
+    offsets[..., 6, :, :] = offsets[..., 11, :, :] = value  # dy of tap 3, dx of tap 5
+    silent[..., 1, 0] = silent[..., 1, 2] = 0
+    options = {"contrast": (), "padding": padding}
+    expected = functional.pro_rand_conv(x, replace(params, weight=silent), **options)
+    broken = replace(params, offsets=offsets)
+    actual = functional.pro_rand_conv(x, broken, **options, engine=engine)
+    torch.testing.assert_close(actual, expected, atol=TOLERANCE[dtype], rtol=0)
+
+
+@pytest.mark.parametrize(("engine", "dtype"), PRECISIONS)
 @pytest.mark.parametrize(("standardise", "affine", "tanh"), [
     (True, True, True),
     (False, True, True),
@@ -134,10 +151,10 @@ def test_repetitions_follow_the_formula(engine, dtype, standardise, affine, tanh
         expected = torchvision_deform_conv(expected, weight, offsets)
         expected = functional.contrast(expected, gamma, beta, standardise=standardise, tanh=tanh)
     given_offsets = None if offset_scale is None else offsets.to(dtype)
-    operator = ops.prepare(Block(weight.to(dtype), given_offsets, (21, 18), "zeros"), engine)
+    block = Block(weight.to(dtype), given_offsets, (21, 18), "zeros")
     if affine:
         gamma, beta = gamma.to(dtype), beta.to(dtype)
-    actual = ops.apply(operator, x.to(dtype), Contrast(standardise, gamma, beta, tanh), 3)
+    actual = ops.apply(x.to(dtype), block, Contrast(standardise, gamma, beta, tanh), 3, engine)
     tolerance = {torch.float32: 1e-4, torch.float64: 1e-10}[dtype]
     torch.testing.assert_close(actual.double(), expected, atol=tolerance, rtol=tolerance)
 
@@ -233,22 +250,14 @@ class TestOneDrawPerImage:
             torch.set_num_threads(threads)
         assert all(torch.equal(results[0], other) for other in results)
 
-    def test_the_chosen_engine_serves(self):
-        weight, offsets = torch.zeros(2, 3, 3, 3, 3), torch.zeros(2, 18, 8, 8)
-        block = Block(weight, offsets, (8, 8), "zeros")
-        assert type(ops.prepare(block, "eager")) is PerImageOperator
-        assert type(ops.prepare(block, "reference")) is ReferenceOperator
-        has_native = ops.engines()["native"].startswith("available")
-        assert type(ops.prepare(block)) is (NativeOperator if has_native else PerImageOperator)
-
     @pytest.mark.parametrize("has_offsets", [True, False])
     def test_eager_engine_needs_no_value_on_the_host(self, has_offsets):
         weight = torch.empty(4, 3, 3, 3, 3, device="meta")
         offsets = torch.empty(4, 18, 16, 16, device="meta") if has_offsets else None
-        operator = ops.prepare(Block(weight, offsets, (16, 16), "zeros"), "eager")
+        block = Block(weight, offsets, (16, 16), "zeros")
         affine = torch.empty(2, 4, 3, device="meta")
         images = torch.empty(4, 3, 16, 16, device="meta")
-        result = ops.apply(operator, images, Contrast(True, *affine), (2, 0, 1, 3))
+        result = ops.apply(images, block, Contrast(True, *affine), (2, 0, 1, 3), "eager")
         assert result.shape == (4, 3, 16, 16)
 
 
@@ -287,33 +296,72 @@ def test_an_image_comes_out_the_same_bits_alone_and_in_a_batch(engine, size, off
     x, weight = torch.randn(33, 3, *size), torch.randn(3, 3, 3, 3) / 5
     offsets = offset_scale * torch.randn(18, *size)
     gamma, beta = torch.randn(2, 3)
-    operator = ops.prepare(Block(weight, offsets, size, "zeros"), engine)
-    contrast = Contrast(True, gamma, beta, True)
-    together = ops.apply(operator, x, contrast, 4)
+    draw = Block(weight, offsets, size, "zeros"), Contrast(True, gamma, beta, True), 4, engine
+    together = ops.apply(x, *draw)
     for some in (slice(0, 1), slice(4, 6), slice(7, 10), slice(20, 33)):
-        assert torch.equal(ops.apply(operator, x[some], contrast, 4), together[some])
+        assert torch.equal(ops.apply(x[some], *draw), together[some])
 
 
-@pytest.mark.parametrize("engine", ["reference", "eager", "auto"])
-def test_gradients_are_those_of_the_formula(engine):
-    x = torch.randn(1, 2, 5, 4, dtype=torch.float64, requires_grad=True)
-    weight = torch.randn(2, 2, 3, 3, dtype=torch.float64, requires_grad=True)
-    offsets = 0.4 * torch.randn(18, 5, 4, dtype=torch.float64) + 0.05
-    convolve = lambda x, w: functional.deform_conv(x, w, offsets, engine=engine)  # noqa: E731
-    assert torch.autograd.gradcheck(convolve, (x, weight))
+class TestGradients:
+    """Where a derivative is wanted, the reference engine computes, whichever was asked for."""
 
+    NAMES = ("images", "weight", "offsets", "gamma", "beta")
 
-@without_native
-def test_native_engine_gives_gradients_by_the_reference():
-    x = torch.randn(1, 2, 5, 4, requires_grad=True)
-    weight, offsets = torch.randn(2, 2, 3, 3), torch.randn(18, 5, 4)
-    results = []
-    for engine in ("native", "reference"):
-        (gradient,) = torch.autograd.grad(
-            functional.deform_conv(x, weight, offsets, engine=engine).sum(), x
-        )
-        results.append(gradient)
-    assert torch.equal(*results)
+    @staticmethod
+    def tensors(dtype=torch.float64):
+        # offsets off the whole numbers, where the formula has kinks
+        shapes = [(1, 2, 5, 4), (2, 2, 3, 3), (18, 5, 4), (2,), (2,)]
+        images, weight, offsets, *affine = (torch.randn(s, dtype=dtype) for s in shapes)
+        return [images, weight, 0.1 * offsets.tanh() + 0.4, *affine]
+
+    @staticmethod
+    def apply(engine, images, weight, offsets, gamma, beta):
+        block, contrast = Block(weight, offsets, (5, 4), "zeros"), Contrast(True, gamma, beta)
+        return ops.apply(images, block, contrast, 2, engine)
+
+    @pytest.mark.parametrize("engine", ["reference", "eager", "auto"])
+    @pytest.mark.parametrize("wanted", range(5), ids=NAMES)
+    def test_are_those_of_the_formula(self, engine, wanted):
+        tensors = self.tensors()
+        tensors[wanted].requires_grad_()
+        assert torch.autograd.gradcheck(lambda *t: self.apply(engine, *t), tensors)
+
+    @pytest.mark.parametrize("engine", ["eager", "auto", NATIVE])
+    @pytest.mark.parametrize("wanted", range(5), ids=NAMES)
+    def test_are_given_by_the_reference_in_single_precision(self, engine, wanted):
+        tensors = self.tensors(torch.float32)
+        tensors[wanted].requires_grad_()
+        results = [
+            torch.autograd.grad(self.apply(name, *tensors).sum(), tensors[wanted])[0]
+            for name in (engine, "reference")
+        ]
+        assert torch.equal(*results)
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    @pytest.mark.parametrize("wanted", range(5), ids=NAMES)
+    def test_forward_differentiation_is_not_dropped(self, engine, wanted):
+        tensors = self.tensors(torch.float32)
+        direction = torch.ones_like(tensors[wanted])
+        with forward_ad.dual_level():
+            tensors[wanted] = forward_ad.make_dual(tensors[wanted], direction)
+            tangent = forward_ad.unpack_dual(self.apply(engine, *tensors)).tangent
+        assert tangent.abs().max() > 1e-3
+
+    @pytest.mark.parametrize("name", ["weight", "offsets", "gamma", "beta"])
+    def test_reach_what_was_drawn(self, name):
+        x = torch.randn(2, 3, 8, 8)
+        params = ProRandConv(repeats=2).draw(x)
+        learnt = getattr(params, name).clone().requires_grad_()
+        functional.pro_rand_conv(x, replace(params, **{name: learnt})).sum().backward()
+        assert learnt.grad.abs().max() > 0
+
+    @pytest.mark.parametrize("engine", ["eager", NATIVE])
+    def test_without_gradients_the_chosen_engine_serves(self, engine):
+        tensors = self.tensors(torch.float32)
+        expected = self.apply(engine, *tensors)
+        with torch.no_grad():
+            actual = self.apply(engine, *(t.requires_grad_() for t in tensors))
+        assert torch.equal(actual, expected)
 
 
 def test_eager_engine_needs_no_value_on_the_host():
@@ -326,10 +374,21 @@ def test_eager_engine_needs_no_value_on_the_host():
             "zeros",
             reach,
         )
-        operator = ops.prepare(block, "eager")
         contrast = Contrast(True, torch.empty(3, device="meta"), torch.empty(3, device="meta"))
-        result = ops.apply(operator, torch.empty(4, 3, 16, 16, device="meta"), contrast, 2)
+        images = torch.empty(4, 3, 16, 16, device="meta")
+        result = ops.apply(images, block, contrast, 2, "eager")
         assert result.shape == (4, 3, 16, 16)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_size_first_seen_as_fake_tensors_works_afterwards(engine):
+    def convolve():
+        x, weight = torch.ones(2, 3, 11, 6), torch.ones(3, 3, 3, 3)
+        return functional.deform_conv(x, weight, torch.zeros(18, 11, 6), engine=engine)
+
+    with FakeTensorMode():
+        assert convolve().shape == (2, 3, 11, 6)
+    assert convolve()[0, 0, 1, 1] == 27
 
 
 class TestNative:
@@ -341,8 +400,8 @@ class TestNative:
     def draw(self):
         weight, gamma, beta = torch.randn(3, 3, 3, 3) / 5, *torch.randn(2, 3)
         offsets = 0.4 * torch.randn(18, 40, 36)
-        operator = ops.prepare(Block(weight, offsets, (40, 36), "zeros"), "native")
-        return lambda x, repeats: ops.apply(operator, x, Contrast(True, gamma, beta), repeats)
+        block, contrast = Block(weight, offsets, (40, 36), "zeros"), Contrast(True, gamma, beta)
+        return lambda x, repeats: ops.apply(x, block, contrast, repeats, "native")
 
     def test_number_of_threads_does_not_change_a_bit(self, draw):
         x = torch.randn(5, 3, 40, 36)
@@ -380,15 +439,23 @@ class TestNative:
             child.join(timeout=10)
             child.kill()
 
-    def test_broken_offsets_do_no_harm(self):
-        offsets = torch.full((18, 9, 9), float("nan"))
-        offsets[::2] = float("inf")
-        x, weight = torch.randn(2, 3, 9, 9), torch.randn(3, 3, 3, 3)
-        assert functional.deform_conv(x, weight, offsets, engine="native").shape == x.shape
+    @pytest.mark.parametrize("wanted", ["avx3", "AVX2"])
+    def test_tells_of_an_instruction_set_that_is_not_there(self, monkeypatch, wanted):
+        monkeypatch.setenv("PRORANDCONV_ISA", wanted)
+        used = native.INSTRUCTION_SET
+        message = (
+            rf"^PRORANDCONV_ISA: got '{wanted}', expected one of \[.*'{used}'.*; '{used}' is used"
+        )
+        with pytest.warns(RuntimeWarning, match=message):
+            native._tell_of_other_instructions(native._LIBRARY)
+
+    @pytest.mark.parametrize("wanted", ["", native.INSTRUCTION_SET])
+    def test_says_nothing_of_one_that_is_in_use(self, monkeypatch, recwarn, wanted):
+        monkeypatch.setenv("PRORANDCONV_ISA", wanted)
+        native._tell_of_other_instructions(native._LIBRARY)
+        assert not recwarn.list
 
     def test_fake_tensors_pass_through(self):
-        from torch._subclasses.fake_tensor import FakeTensorMode
-
         with FakeTensorMode():
             x, weight = torch.empty(2, 3, 9, 9), torch.empty(3, 3, 3, 3)
             result = functional.deform_conv(x, weight, torch.empty(18, 9, 9), engine="native")
@@ -406,6 +473,66 @@ class TestNative:
             torch.ops.prorandconv.native_block.default,
             (arguments[0], *own, True, True, 1e-5, [2, 0], "zeros"),
         )
+
+    def call(self, per_image=False, **changed):
+        """The operator itself, past all checks of the public functions."""
+        torch.manual_seed(0)
+        own = (2,) if per_image else ()
+        arguments = {
+            "images": torch.randn(2, 3, 9, 7),
+            "weight": torch.randn(*own, 3, 3, 3, 3),
+            "offsets": torch.randn(*own, 18, 9, 7),
+            "gamma": torch.randn(*own, 3),
+            "beta": torch.randn(*own, 3),
+            "repeats": [2, 1] if per_image else [2],
+        }
+        for name, change in changed.items():
+            arguments[name] = change(arguments[name])
+        repeats = arguments.pop("repeats")
+        return native.native_block(*arguments.values(), True, True, 1e-5, repeats, "zeros")
+
+    @pytest.mark.parametrize("per_image", [False, True])
+    @pytest.mark.parametrize("name", ["images", "weight", "offsets", "gamma", "beta"])
+    @pytest.mark.parametrize(
+        "change",
+        [torch.Tensor.double, torch.Tensor.half, torch.Tensor.int, torch.Tensor.to_sparse],
+        ids=["double", "half", "int", "sparse"],
+    )
+    def test_takes_no_address_of_other_numbers(self, per_image, name, change):
+        with pytest.raises(ProRandConvError, match=f"^{name}: got .*, expected torch.float32"):
+            self.call(per_image, **{name: change})
+
+    @pytest.mark.parametrize("per_image", [False, True])
+    @pytest.mark.parametrize("name", ["weight", "offsets", "gamma", "beta"])
+    def test_takes_no_address_of_fewer_numbers(self, per_image, name):
+        for shorter in (lambda t: t[..., :-1], lambda t: t[:-1], lambda t: t.flatten()[:1]):
+            with pytest.raises(ProRandConvError, match=f"{name}: got .*, expected "):
+                self.call(per_image, **{name: shorter})
+
+    @pytest.mark.parametrize("name", ["images", "weight", "offsets", "gamma", "beta"])
+    def test_takes_no_address_of_freed_memory(self, name):
+        def freed(tensor):
+            tensor.untyped_storage().resize_(8)
+            return tensor
+
+        with pytest.raises(ProRandConvError, match=f"^{name}: got '2 numbers', expected the"):
+            self.call(**{name: freed})
+
+    @pytest.mark.parametrize(
+        ("per_image", "repeats"), [(False, []), (False, [-1]), (True, [2]), (True, [1, 1, 1])]
+    )
+    def test_takes_one_number_of_repetitions_for_each_draw(self, per_image, repeats):
+        with pytest.raises(ProRandConvError, match=r"^repeats: got .*, expected . numbers >= 0"):
+            self.call(per_image, repeats=lambda _: repeats)
+
+    @pytest.mark.parametrize("name", ["images", "weight", "offsets"])
+    def test_reads_the_numbers_of_a_view(self, name):
+        views = (
+            lambda t: t.transpose(-1, -2).contiguous().transpose(-1, -2),
+            lambda t: torch.view_as_complex(torch.stack((t, -t), -1)).conj().imag,
+        )
+        for view in views:
+            assert torch.equal(self.call(**{name: view}), self.call())
 
     @pytest.mark.parametrize(
         ("weight", "fact"),
@@ -427,18 +554,27 @@ def test_native_engine_is_there_where_there_is_a_compiler():
     assert ops.engines()["native"].startswith("available")
 
 
-def test_auto_takes_native_for_single_precision_and_eager_otherwise():
-    single, double = torch.zeros(3, 3, 3, 3), torch.zeros(3, 3, 3, 3, dtype=torch.float64)
-    has_native = ops.engines()["native"].startswith("available")
-    chosen = ops.prepare(Block(single, None, (8, 8), "zeros"))
-    assert type(chosen) is (NativeOperator if has_native else EagerOperator)
-    assert type(ops.prepare(Block(double, None, (8, 8), "zeros"))) is EagerOperator
+class TestServing:
+    """Which engine computes."""
 
+    @staticmethod
+    def serving(engine, dtype=torch.float32):
+        block = Block(torch.zeros(3, 3, 3, 3, dtype=dtype), None, (8, 8), "zeros")
+        return ops.serving(torch.zeros(1, 3, 8, 8, dtype=dtype), block, Contrast(), engine)
 
-def test_without_the_kernel_the_eager_engine_serves_and_the_reason_is_told(monkeypatch):
-    monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
-    assert ops.engines()["native"] == "the native kernel was not compiled"
-    block = Block(torch.zeros(3, 3, 3, 3), None, (8, 8), "zeros")
-    assert type(ops.prepare(block)) is EagerOperator
-    with pytest.raises(ProRandConvError, match=r"^engine: got 'native', expected .*not compiled"):
-        ops.prepare(block, "native")
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_the_chosen_engine_serves(self, engine):
+        assert self.serving(engine) == engine
+
+    def test_auto_takes_native_for_single_precision_and_eager_otherwise(self):
+        has_native = ops.engines()["native"].startswith("available")
+        assert self.serving("auto") == ("native" if has_native else "eager")
+        assert self.serving("auto", torch.float64) == "eager"
+
+    def test_without_the_kernel_the_eager_engine_serves_and_the_reason_is_told(self, monkeypatch):
+        monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
+        assert ops.engines()["native"] == "the native kernel was not compiled"
+        assert self.serving("auto") == "eager"
+        message = r"^engine: got 'native', expected .*not compiled"
+        with pytest.raises(ProRandConvError, match=message):
+            self.serving("native")

@@ -1,41 +1,29 @@
 """Engines that apply one draw of a random convolution block to a whole mini-batch.
 
-``prepare`` turns the draw into an operator once; ``apply`` uses it for any number of images and
-repetitions. All engines compute the same thing; they differ in speed and in where they run:
+All engines compute the same thing; they differ in speed and in where they run:
 
 - ``"reference"``: the paper's formulas, written to be read; differentiable.
 - ``"eager"``: stock PyTorch operators, on any device.
 - ``"native"``: a fused kernel for float32 on the CPU, compiled when the package is installed.
 - ``"auto"``: native where it can serve, eager elsewhere.
+
+Where gradients are wanted the reference engine computes, whichever was asked for.
 """
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from ..errors import ProRandConvError
-from . import native
+from . import eager, native, per_image, reference
 from .block import Block, Contrast, Repeats
-from .eager import EagerOperator
-from .native import NativeOperator
-from .per_image import PerImageOperator
-from .reference import ReferenceOperator
 
 Engine = Literal["auto", "native", "eager", "reference"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
-
-
-class Operator(Protocol):
-    """A prepared draw."""
-
-    block: Block
-
-    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
-        """Apply the block ``repeats`` times to images (N, C, H, W)."""
-        ...
 
 
 def engines() -> dict[str, str]:
@@ -52,27 +40,43 @@ def engines() -> dict[str, str]:
     }
 
 
-def prepare(block: Block, engine: Engine = "auto") -> Operator:
-    """Turn a draw into an operator of the engine asked for."""
-    if engine not in ENGINES:
-        raise ProRandConvError.about("engine", engine, f"one of {ENGINES}")
-    if engine == "reference":
-        return ReferenceOperator(block)
-    if engine == "native" or (engine == "auto" and native.refuses(block.weight) is None):
-        return NativeOperator(block)
-    return PerImageOperator(block) if block.per_image else EagerOperator(block)
-
-
-def apply(operator: Operator, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
-    """Apply a prepared draw ``repeats`` times to images (N, C, H, W) of the operator's size.
+def apply(
+    images: Tensor, block: Block, contrast: Contrast, repeats: Repeats, engine: Engine = "auto"
+) -> Tensor:
+    """Apply a block ``repeats`` times to images (N, C, H, W) of its size.
 
     With one draw per image, ``repeats`` is one number for each of them.
     """
-    if repeats == 0 or images.numel() == 0:
+    serves = serving(images, block, contrast, engine)
+    if repeats == 0:
         return images
-    needs_gradient = torch.is_grad_enabled() and (
-        images.requires_grad or operator.block.weight.requires_grad
-    )
-    if needs_gradient and not isinstance(operator, ReferenceOperator):
-        operator = ReferenceOperator(operator.block)
-    return operator.apply(images, contrast, repeats)
+    if serves == "native":
+        return native.apply(images, block, contrast, repeats)
+    if serves == "reference":
+        return reference.apply(images, block, contrast, repeats)
+    if block.per_image:
+        return per_image.apply(images, block, contrast, repeats)
+    return eager.apply(images, block, contrast, repeats)
+
+
+def serving(images: Tensor, block: Block, contrast: Contrast, engine: Engine = "auto") -> Engine:
+    """Which engine computes if this one is asked for."""
+    if engine not in ENGINES:
+        raise ProRandConvError.about("engine", engine, f"one of {ENGINES}")
+    refusal = native.refuses(images, block) if engine in ("auto", "native") else None
+    if engine == "native" and refusal is not None:
+        raise ProRandConvError.about("engine", engine, refusal)
+    tensors = (images, block.weight, block.offsets, contrast.gamma, contrast.beta)
+    if torch.is_grad_enabled() and any(_differentiable(t) for t in tensors):
+        return "reference"
+    if engine == "auto":
+        return "native" if refusal is None else "eager"
+    return engine
+
+
+def _differentiable(tensor: Tensor | None) -> bool:
+    """Whether a derivative is wanted, by backward or forward differentiation."""
+    if tensor is None:
+        return False
+    dual = forward_ad.unpack_dual(tensor)  # type: ignore[no-untyped-call]
+    return tensor.requires_grad or dual.tangent is not None

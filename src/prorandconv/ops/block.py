@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor
 
 Repeats = int | tuple[int, ...]
 """How often the block is applied: one number, or one per image."""
+Index = int | slice | Tensor
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Block:
     padding: str
     """how the image goes on outside: "zeros", "reflect" or "replicate" """
     reach: float | None = None
-    """an upper bound of |offsets|, if known without reading them"""
+    """an upper bound of |offsets| for where reading them would wait for a device, if known"""
 
     @property
     def kernel_size(self) -> int:
@@ -39,10 +39,10 @@ class Block:
         """Whether each image has a draw of its own."""
         return self.weight.dim() == 5
 
-    def of(self, image: int) -> Block:
-        """The block of one of the images that have a draw each."""
-        offsets = None if self.offsets is None else self.offsets[image]
-        return replace(self, weight=self.weight[image], offsets=offsets)
+    def of(self, images: Index) -> Block:
+        """The block of one or some of the images that have a draw each."""
+        offsets = None if self.offsets is None else self.offsets[images]
+        return replace(self, weight=self.weight[images], offsets=offsets)
 
 
 @dataclass(frozen=True)
@@ -58,20 +58,8 @@ class Contrast:
     tanh: bool = True
     eps: float = 1e-5
 
-    def of(self, image: int) -> Contrast:
-        """What follows for one of the images that have a draw each."""
+    def of(self, images: Index) -> Contrast:
+        """What follows for one or some of the images that have a draw each."""
         if self.gamma is None or self.beta is None:
             return self
-        return replace(self, gamma=self.gamma[image], beta=self.beta[image])
-
-
-def standardised(images: Tensor, eps: float) -> Tensor:
-    """Zero mean and unit variance per image and channel (biased variance, eps in the root)."""
-    mean = images.mean((-2, -1), keepdim=True)
-    variance = images.var((-2, -1), correction=0, keepdim=True)
-    return (images - mean) * (variance + eps).rsqrt()
-
-
-def position_dtype(device: torch.device) -> torch.dtype:
-    """What positions are computed in: their rounding in float32 grows with every repetition."""
-    return torch.float32 if device.type == "mps" else torch.float64
+        return replace(self, gamma=self.gamma[images], beta=self.beta[images])

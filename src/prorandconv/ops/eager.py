@@ -9,26 +9,63 @@ images or has a shape that depends on data.
 
 from __future__ import annotations
 
-import functools
 import math
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..caching import cached
 from .block import Block, Contrast, Repeats
-from .reference import wrap
+from .formulas import wrap
 
 _CHUNK_BYTES = 20 << 20
 """Images are processed in chunks of this size: temporaries stay in cache, and below the size from
 which allocators map fresh memory at each operation."""
 
 
-class EagerOperator:
+def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
+    """Convolve, standardise, scale and squash ``repeats`` times, chunk by chunk."""
+    assert isinstance(repeats, int)
+    operator = _GatherSum(block)
+    count, channels, pixels = images.shape[0], len(operator.weights), math.prod(block.size)
+    result = images.new_empty(count, channels, *block.size)
+    bytes_per_image = result[:1].numel() * result.element_size()
+    chunk = max(8, _CHUNK_BYTES // bytes_per_image // 8 * 8)
+    affine = images.new_tensor([[1.0], [0.0]]).expand(2, channels)
+    if contrast.gamma is not None and contrast.beta is not None:
+        affine = torch.stack((contrast.gamma, contrast.beta))
+    if contrast.tanh:
+        affine = 2 * affine
+    for start in range(0, count, chunk):
+        some = slice(start, start + chunk)
+        source, target = images[some].flatten(1).t(), result[some].flatten(1).t()
+        width = source.shape[1]
+        # Two columns at least: a single one would take other kernels and round differently than
+        # in a batch.
+        columns = max(width, 2)
+        table = images.new_empty(channels * pixels, columns)
+        if source.numel() == table.numel():
+            # The place of the result is free until the end.
+            spare = result[some].view(-1, columns)
+        else:
+            spare = images.new_empty(len(source), columns)
+        if repeats % 2:
+            table, spare = spare, table
+        table.copy_(source)
+        scale, shift = affine.unsqueeze(-1).repeat(1, 1, columns)
+        for _ in range(repeats):
+            operator.repeat(table, spare, scale, shift, contrast)
+            table, spare = spare, table
+        target.copy_(table[:, :width])
+    return result
+
+
+class _GatherSum:
     """One draw, prepared as indices and weights of a gather-sum."""
 
     def __init__(self, block: Block) -> None:
-        self.block = block
+        self.size = block.size
         taps = _active_taps(block.weight)
         if _reach(block) <= 1:
             self.rows, self.weights = _window_operator(block, taps)
@@ -40,42 +77,7 @@ class EagerOperator:
             0, self.rows.numel(), per_pixel, dtype=torch.int32, device=self.rows.device
         )
 
-    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
-        """Convolve, standardise, scale and squash ``repeats`` times."""
-        assert isinstance(repeats, int)
-        count, channels, pixels = images.shape[0], len(self.weights), math.prod(self.block.size)
-        result = images.new_empty(count, channels, *self.block.size)
-        bytes_per_image = result[:1].numel() * result.element_size()
-        chunk = max(8, _CHUNK_BYTES // bytes_per_image // 8 * 8)
-        affine = images.new_tensor([[1.0], [0.0]]).expand(2, channels)
-        if contrast.gamma is not None and contrast.beta is not None:
-            affine = torch.stack((contrast.gamma, contrast.beta))
-        if contrast.tanh:
-            affine = 2 * affine
-        for start in range(0, count, chunk):
-            some = slice(start, start + chunk)
-            source, target = images[some].flatten(1).t(), result[some].flatten(1).t()
-            width = source.shape[1]
-            # Two columns at least: a single one would take other kernels and round differently
-            # than in a batch.
-            columns = max(width, 2)
-            table = images.new_empty(channels * pixels, columns)
-            if source.numel() == table.numel():
-                # The place of the result is free until the end.
-                spare = result[some].view(-1, columns)
-            else:
-                spare = images.new_empty(len(source), columns)
-            if repeats % 2:
-                table, spare = spare, table
-            table.copy_(source)
-            scale, shift = affine.unsqueeze(-1).repeat(1, 1, columns)
-            for _ in range(repeats):
-                self._once(table, spare, scale, shift, contrast)
-                table, spare = spare, table
-            target.copy_(table[:, :width])
-        return result
-
-    def _once(
+    def repeat(
         self, table: Tensor, result: Tensor, scale: Tensor, shift: Tensor, contrast: Contrast
     ) -> None:
         """One repetition from table to table (C * H * W, images), with an affine (C, images).
@@ -83,7 +85,7 @@ class EagerOperator:
         tanh(z) is computed as 1 - 2 / (1 + exp(2z)), which takes half the time of torch's own; the
         affine has doubled z on its way.
         """
-        height, width = self.block.size
+        height, width = self.size
         pixels, count = height * width, table.shape[1]
         planes = result.view(-1, pixels, count)
         for weights, its_scale, its_shift, target in zip(
@@ -116,15 +118,19 @@ def _reach(block: Block) -> float:
         return 0.0
     if block.reach is not None:
         return block.reach
-    if block.offsets.device.type == "cpu":
-        return float(block.offsets.abs().max())
-    return float("inf")
+    return float(block.offsets.abs().max()) if _readable(block.offsets) else math.inf
+
+
+def _readable(tensor: Tensor) -> bool:
+    """Whether there are values, and reading them costs no synchronisation."""
+    plain = type(tensor) in (Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
+    return plain and tensor.device.type == "cpu"
 
 
 def _active_taps(weight: Tensor) -> tuple[int, ...]:
     """Taps whose weights matter at this precision: Gaussian smoothing makes most of them vanish."""
     taps = weight.shape[-1] ** 2
-    if weight.device.type != "cpu" or torch.compiler.is_compiling():
+    if not _readable(weight):
         return tuple(range(taps))
     largest = weight.abs().amax((0, 1)).flatten()
     threshold = largest.max() * torch.finfo(weight.dtype).eps / 16
@@ -141,9 +147,7 @@ def _window_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, list[
     height, width = block.size
     spread = 0 if block.offsets is None else 1
     device, dtype = block.weight.device, block.weight.dtype
-    # Dynamo warns of caches, and a compiled graph keeps its constants anyway.
-    shapes_only = _window.__wrapped__ if torch.compiler.is_compiling() else _window
-    rows, row_inside, column_inside, falls_on = shapes_only(
+    rows, row_inside, column_inside, falls_on = _window(
         height, width, block.weight.shape[1], block.kernel_size, taps, spread, block.padding, device
     )
     weight = block.weight.flatten(2)[:, :, list(taps)]
@@ -171,7 +175,7 @@ def _merged(shares: Tensor, falls_on: Tensor, weight: Tensor) -> list[Tensor]:
     return [torch.mm(shares.t(), channel.flatten(1)) for channel in by_source]
 
 
-@functools.lru_cache(maxsize=8)
+@cached(maxsize=8)
 def _window(
     height: int,
     width: int,
@@ -260,5 +264,6 @@ def _corners(
     after = displaced - whole
     pixels = torch.stack((position + whole, position + whole + 1))
     pixels = wrap(pixels, length, padding).clamp(-1, length)
-    shares = torch.stack((1 - after, after)) * ((pixels >= 0) & (pixels < length))
+    inside = (pixels >= 0) & (pixels < length)
+    shares = torch.where(inside, torch.stack((1 - after, after)), 0)
     return pixels.int(), shares

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from ..errors import ProRandConvError
 from .block import Block, Contrast, Repeats
 
 _PADDINGS = {"zeros": 0, "reflect": 1, "replicate": 2}
+_PLAIN = (Tensor, type(None))
 
 
 def _share_openmp() -> None:
@@ -47,10 +50,10 @@ def _load() -> ctypes.CDLL | str:
     _share_openmp()
     try:
         library = ctypes.CDLL(found.origin)
-    except OSError as problem:
+        library.prc_isa.restype = library.prc_isas.restype = ctypes.c_char_p
+    except (OSError, AttributeError) as problem:
         return f"the native kernel could not be loaded: {problem}"
     pointer, integer, size = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
-    library.prc_isa.restype = ctypes.c_char_p
     library.prc_apply.restype = integer
     library.prc_apply.argtypes = [
         *(pointer, pointer, size, size, size, size),
@@ -60,53 +63,56 @@ def _load() -> ctypes.CDLL | str:
     return library
 
 
+def _tell_of_other_instructions(library: ctypes.CDLL) -> None:
+    """Warn if the instruction set that the environment asks for is not the one in use."""
+    wanted = os.environ.get("PRORANDCONV_ISA")
+    used, known = library.prc_isa().decode(), library.prc_isas().decode().split()
+    if wanted and wanted != used:
+        warnings.warn(
+            f"PRORANDCONV_ISA: got {wanted!r}, expected one of {known} on this machine; "
+            f"{used!r} is used",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
 _LIBRARY = _load()
+if isinstance(_LIBRARY, ctypes.CDLL):
+    _tell_of_other_instructions(_LIBRARY)
 UNAVAILABLE: str | None = _LIBRARY if isinstance(_LIBRARY, str) else None
 """Why the kernel is not there, or None if it is."""
 INSTRUCTION_SET: str | None = None if isinstance(_LIBRARY, str) else _LIBRARY.prc_isa().decode()
 """The vector instructions in use, or None if the kernel is not there."""
 
 
-class NativeOperator:
-    """One draw for the native kernel, which prepares it block by block as it goes."""
-
-    def __init__(self, block: Block) -> None:
-        if refusal := refuses(block.weight):
-            raise ProRandConvError.about("engine", "native", refusal)
-        self.block = block
-
-    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
-        """Convolve, standardise, scale and squash ``repeats`` times."""
-        block = self.block
-        # Only tracers need the dispatcher, which costs as much as a repetition on small images.
-        traced = torch.compiler.is_compiling() or type(images) is not Tensor
-        run = native_block if traced else _run
-        result: Tensor = run(
-            images.contiguous(),
-            block.weight,
-            block.offsets,
-            contrast.gamma,
-            contrast.beta,
-            contrast.standardise,
-            contrast.tanh,
-            contrast.eps,
-            [repeats] if isinstance(repeats, int) else list(repeats),
-            block.padding,
-        )
-        return result
-
-    def __repr__(self) -> str:
-        return f"NativeOperator({INSTRUCTION_SET}, size={self.block.size})"
+def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
+    """Convolve, standardise, scale and squash ``repeats`` times, in one call of the kernel."""
+    tensors = (images.contiguous(), block.weight, block.offsets, contrast.gamma, contrast.beta)
+    # Only tracers need the dispatcher, which costs as much as a repetition on small images.
+    traced = torch.compiler.is_compiling() or any(type(t) not in _PLAIN for t in tensors)
+    run = native_block if traced else _run
+    result: Tensor = run(
+        *tensors,
+        contrast.standardise,
+        contrast.tanh,
+        contrast.eps,
+        [repeats] if isinstance(repeats, int) else list(repeats),
+        block.padding,
+    )
+    return result
 
 
-def refuses(weight: Tensor) -> str | None:
+def refuses(images: Tensor, block: Block) -> str | None:
     """Why the kernel cannot serve a draw, in the form of what would be right; None if it can."""
     if UNAVAILABLE is not None:
         return f"'eager' or 'auto': {UNAVAILABLE}"
-    if weight.device.type != "cpu" or weight.dtype != torch.float32:
-        return f"'eager' or 'auto' for {weight.dtype} on {weight.device}: native is float32 on CPUs"
-    if weight.shape[-4] != weight.shape[-3]:
-        return f"'eager' or 'auto' for kernels {tuple(weight.shape)}: native keeps the channels"
+    for tensor in (images, block.weight, block.offsets):
+        if tensor is not None and (tensor.device.type != "cpu" or tensor.dtype != torch.float32):
+            given = f"{tensor.dtype} on {tensor.device}"
+            return f"'eager' or 'auto' for {given}: native is float32 on CPUs"
+    if block.weight.shape[-4] != block.weight.shape[-3]:
+        kernels = tuple(block.weight.shape)
+        return f"'eager' or 'auto' for kernels {kernels}: native keeps the channels"
     return None
 
 
@@ -123,21 +129,40 @@ def _run(
     padding: str,
 ) -> Tensor:
     assert isinstance(_LIBRARY, ctypes.CDLL)
-    result = torch.empty_like(images)
-    inputs = [t if t is None else t.contiguous() for t in (offsets, weight, gamma, beta)]
-    pointers = [t if t is None else t.data_ptr() for t in inputs]
+    if images.dim() != 4 or weight.dim() not in (4, 5):
+        shapes = tuple(images.shape), tuple(weight.shape)
+        raise ProRandConvError.about("images, weight", shapes, "(N, C, H, W), ([N,] C, C, k, k)")
+    count, channels, height, width = images.shape
+    kernel_size, per_image = weight.shape[-1], weight.dim() == 5
+    own = (count,) if per_image else ()
+    numbers = count if per_image else 1
+    if len(repeats) != numbers or not all(0 <= number < 2**63 for number in repeats):
+        raise ProRandConvError.about("repeats", list(repeats), f"{numbers} numbers >= 0")
+    tensors = (
+        _ready("images", images, images.shape),
+        _ready("weight", weight, (*own, channels, channels, kernel_size, kernel_size)),
+        _ready("offsets", offsets, (*own, 2 * kernel_size**2, height, width)),
+        _ready("gamma", gamma, (*own, channels)),
+        _ready("beta", beta, (*own, channels)),
+    )
+    at_images, at_weight, at_offsets, at_gamma, at_beta = (
+        None if tensor is None else tensor.data_ptr() for tensor in tensors
+    )
+    result = torch.empty_like(images, memory_format=torch.contiguous_format)
     status = _LIBRARY.prc_apply(
-        images.data_ptr(),
+        at_images,
         result.data_ptr(),
         *images.shape,
-        *pointers[:2],
-        weight.shape[-1],
-        *pointers[2:],
+        at_offsets,
+        at_weight,
+        kernel_size,
+        at_gamma,
+        at_beta,
         eps,
         standardise,
         tanh,
         (ctypes.c_int64 * len(repeats))(*repeats),
-        weight.dim() == 5,
+        per_image,
         _PADDINGS[padding],
         torch.get_num_threads(),
     )
@@ -150,9 +175,25 @@ def _run(
     return result
 
 
+def _ready(name: str, tensor: Tensor | None, shape: Sequence[int]) -> Tensor | None:
+    """A tensor whose address can be handed to the kernel, which trusts that all of this is so."""
+    if tensor is None:
+        return None
+    if (tensor.dtype, tensor.device.type, tensor.layout) != (torch.float32, "cpu", torch.strided):
+        given = f"{tensor.dtype}, {tensor.layout} on {tensor.device}"
+        raise ProRandConvError.about(name, given, "torch.float32, torch.strided on cpu for native")
+    if tuple(tensor.shape) != tuple(shape):
+        raise ProRandConvError.about(name, tuple(tensor.shape), f"the shape {tuple(shape)}")
+    tensor = tensor.resolve_neg().contiguous()
+    held = tensor.untyped_storage().nbytes() // 4 - tensor.storage_offset()
+    if held < tensor.numel():
+        raise ProRandConvError.about(name, f"{held} numbers", f"the {tensor.numel()} of its shape")
+    return tensor
+
+
 native_block = torch.library.custom_op("prorandconv::native_block", _run, mutates_args=())
 
 
 @native_block.register_fake
 def _(images: Tensor, *_: object) -> Tensor:
-    return torch.empty_like(images)
+    return torch.empty_like(images, memory_format=torch.contiguous_format)

@@ -10,47 +10,31 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .block import Block, Contrast, Repeats, position_dtype, standardised
-from .reference import pad_same, wrap
+from .block import Block, Contrast, Repeats
+from .formulas import contrasted, pad_same, position_dtype, wrap
 
 
-class PerImageOperator:
-    """One draw per image, prepared as sampling positions."""
+def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
+    """Apply block n ``repeats[n]`` times to image n.
 
-    def __init__(self, block: Block) -> None:
-        self.block = block
-        self.grid = None
-        if block.offsets is not None:
-            self.grid = _grid(block.offsets, block.kernel_size, block.padding)
-
-    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
-        """Apply block n ``repeats[n]`` times to image n.
-
-        Images are ordered by falling number of repetitions, so that each repetition works on the
-        leading ones without reading anything back from the device.
-        """
-        assert not isinstance(repeats, int)
-        falling = sorted(range(len(repeats)), key=lambda n: -repeats[n])
-        order = torch.tensor(falling, device=images.device)
-        weight, gamma, beta, grid = (
-            t if t is None else t[order]
-            for t in (self.block.weight, contrast.gamma, contrast.beta, self.grid)
-        )
-        assert weight is not None
-        result = images[order]
-        for repeat in range(max(repeats, default=0)):
-            active = sum(times > repeat for times in repeats)
-            now = result[:active]
-            if grid is None:
-                now = _grouped_conv(now, weight[:active], self.block.padding)
-            else:
-                now = _sampled_conv(now, weight[:active], grid[:active])
-            if contrast.standardise:
-                now = standardised(now, contrast.eps)
-            if gamma is not None and beta is not None:
-                now = now * gamma[:active, :, None, None] + beta[:active, :, None, None]
-            result[:active] = now.tanh() if contrast.tanh else now
-        return result[order.argsort()]
+    Images are ordered by falling number of repetitions, so that each repetition works on the
+    leading ones without reading anything back from the device.
+    """
+    assert not isinstance(repeats, int)
+    falling = sorted(range(len(repeats)), key=lambda n: -repeats[n])
+    order = torch.tensor(falling, device=images.device)
+    result, block, contrast = images[order], block.of(order), contrast.of(order)
+    grid = None
+    if block.offsets is not None:
+        grid = _grid(block.offsets, block.kernel_size, block.padding)
+    for repeat in range(max(repeats, default=0)):
+        active = slice(sum(times > repeat for times in repeats))
+        if grid is None:
+            now = _grouped_conv(result[active], block.weight[active], block.padding)
+        else:
+            now = _sampled_conv(result[active], block.weight[active], grid[active])
+        result[active] = contrasted(now, contrast.of(active))
+    return result[order.argsort()]
 
 
 def _sampled_conv(images: Tensor, weight: Tensor, grid: Tensor) -> Tensor:

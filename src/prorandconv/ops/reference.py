@@ -3,36 +3,10 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from .block import Block, Contrast, Repeats, position_dtype, standardised
-
-
-def wrap(position: Tensor, length: int, padding: str) -> Tensor:
-    """Bring positions along one axis back into the image, as ``padding`` continues it.
-
-    ``"reflect"`` mirrors at the border pixels without repeating them, however far away a position
-    is; ``"replicate"`` stops at them; ``"zeros"`` leaves positions outside, where samples are 0.
-    """
-    if padding == "replicate":
-        return position.clamp(0, length - 1)
-    if padding == "reflect":
-        period = max(2 * (length - 1), 1)
-        position = position.abs().remainder(period)
-        return torch.minimum(position, period - position) if length > 1 else position.clamp(0, 0)
-    return position
-
-
-def pad_same(images: Tensor, kernel_size: int, padding: str) -> Tensor:
-    """Continue the images by the kernel's radius, also where that is more than the image holds."""
-    radius = (kernel_size - 1) // 2
-    if padding == "zeros":
-        return F.pad(images, (radius,) * 4)
-    height, width = images.shape[-2:]
-    rows = wrap(torch.arange(-radius, height + radius, device=images.device), height, padding)
-    columns = wrap(torch.arange(-radius, width + radius, device=images.device), width, padding)
-    return images[..., rows[:, None], columns]
+from .block import Block, Contrast, Repeats
+from .formulas import contrasted, position_dtype, wrap
 
 
 def bilinear(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
@@ -68,30 +42,17 @@ def deform_conv(images: Tensor, weight: Tensor, offsets: Tensor, padding: str) -
     return result
 
 
-class ReferenceOperator:
-    """One draw, applied by the formulas; differentiable in images and parameters."""
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
-
-    def apply(self, images: Tensor, contrast: Contrast, repeats: Repeats) -> Tensor:
-        """Repeat convolution (Eq. 2), standardisation, affine (Eq. 3) and tanh."""
-        if not isinstance(repeats, int):
-            singles = [
-                ReferenceOperator(self.block.of(n)).apply(images[n : n + 1], contrast.of(n), times)
-                for n, times in enumerate(repeats)
-            ]
-            return torch.cat(singles)
-        block = self.block
-        offsets = block.offsets
-        if offsets is None:
-            offsets = images.new_zeros(2 * block.kernel_size**2, *block.size)
-        for _ in range(repeats):
-            images = deform_conv(images, block.weight, offsets, block.padding)
-            if contrast.standardise:
-                images = standardised(images, contrast.eps)
-            if contrast.gamma is not None and contrast.beta is not None:
-                images = images * contrast.gamma[:, None, None] + contrast.beta[:, None, None]
-            if contrast.tanh:
-                images = images.tanh()
-        return images
+def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
+    """Repeat convolution (Eq. 2), standardisation, affine (Eq. 3) and tanh; differentiable."""
+    if not isinstance(repeats, int):
+        singles = [
+            apply(images[n : n + 1], block.of(n), contrast.of(n), times)
+            for n, times in enumerate(repeats)
+        ]
+        return torch.cat(singles)
+    offsets = block.offsets
+    if offsets is None:
+        offsets = images.new_zeros(2 * block.kernel_size**2, *block.size)
+    for _ in range(repeats):
+        images = contrasted(deform_conv(images, block.weight, offsets, block.padding), contrast)
+    return images

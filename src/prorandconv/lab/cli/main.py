@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ...errors import ProRandConvError
+from .playground import Playground
 from .report import Report
 from .run import Evaluate, Predict, Train, train_defaults
 from .study import Study
@@ -242,7 +243,7 @@ class Version:
         return 0
 
 
-Command = Data | Train | Evaluate | Predict | Study | Report | Quickstart | Version
+Command = Data | Train | Evaluate | Predict | Study | Report | Quickstart | Playground | Version
 """What can be called; a further command is one more dataclass with a method ``run``."""
 
 
@@ -257,6 +258,7 @@ def _commands(words: Sequence[str]) -> type[Command]:
         | Annotated[Study, tyro.conf.subcommand("study")]
         | Annotated[Report, tyro.conf.subcommand("report")]
         | Annotated[Quickstart, tyro.conf.subcommand("quickstart")]
+        | Annotated[Playground, tyro.conf.subcommand("playground")]
         | Annotated[Version, tyro.conf.subcommand("version")]
     )
     return cast(type[Command], known)

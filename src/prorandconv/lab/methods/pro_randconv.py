@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ... import ProRandConv
+from ...block_transform import EPS
 from ...checks import Range
 from ...functional import ContrastPart, Padding
-from ...transforms import EPS
 from ..data import ImageFormat
 from .augmenting import Augmenting
 from .learner import Augment

@@ -11,8 +11,9 @@ constexpr int PART = 4;    // pixels of a block that share one list of source pi
 constexpr int PARTS = BLOCK / PART;
 constexpr int MAX_BOX = 5;           // widest range of a tap's displacements that a block merges
 constexpr int MAX_REACH = 16;        // farthest source pixel for which rows go through a ring
-constexpr float FAR_AWAY = 1 << 28;  // offsets are clamped to this, which is outside every image
+constexpr float FAR_AWAY = 1 << 23;  // offsets are clamped to this, which counts as outside
 constexpr int MAX_SIZE = 1 << 20;
+constexpr int MAX_WEIGHTS = 1 << 26;  // each is kept once for every lane and indexed by an int
 // Several groups are in work at once, and all blocks' operators kept, while they fit in the cache.
 constexpr size_t MAX_BYTES_OF_GROUPS = size_t(16) << 20;
 constexpr int64_t MAX_BYTES_OF_OPERATOR = int64_t(10) << 20;

@@ -187,26 +187,47 @@ struct Engine {
     int (*apply)(const Call &);
 };
 
-Engine choose_engine() {
+// The engines that this machine can run, the fastest first.
+struct Engines {
+    Engine known[3];
+    int count = 0;
+    char names[32] = "";
+
+    Engines() {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    const char *wanted = std::getenv("PRORANDCONV_ISA");
-    const bool any = !wanted;
-    if ((any || !std::strcmp(wanted, "avx512")) && __builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq"))
-        return {"avx512", avx512::apply};
-    if ((any || !std::strcmp(wanted, "avx2")) && __builtin_cpu_supports("avx2") &&
-        __builtin_cpu_supports("fma"))
-        return {"avx2", avx2::apply};
+        __builtin_cpu_init();
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+            add("avx512", avx512::apply);
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+            add("avx2", avx2::apply);
+        add("generic", generic::apply);
 #elif defined(__ARM_NEON)
-    return {"neon", generic::apply};
+        add("neon", generic::apply);
+#else
+        add("generic", generic::apply);
 #endif
-    return {"generic", generic::apply};
+    }
+    void add(const char *name, int (*apply)(const Call &)) {
+        known[count++] = {name, apply};
+        if (count > 1) std::strcat(names, " ");
+        std::strcat(names, name);
+    }
+    const Engine &chosen() const {
+        const char *wanted = std::getenv("PRORANDCONV_ISA");
+        for (int i = 0; wanted && i < count; i++)
+            if (!std::strcmp(wanted, known[i].name)) return known[i];
+        return known[0];
+    }
+};
+
+const Engines &engines() {
+    static const Engines all;
+    return all;
 }
 
 const Engine &engine() {
-    static const Engine chosen = choose_engine();
+    static const Engine &chosen = engines().chosen();
     return chosen;
 }
 
@@ -257,7 +278,9 @@ void each_task(void *argument, int thread, int) {
 
 extern "C" {
 
+// The instruction set in use, and all that this machine has, separated by spaces.
 const char *prc_isa(void) { return prorandconv::engine().name; }
+const char *prc_isas(void) { return prorandconv::engines().names; }
 
 // images <- tanh(gamma * standardise(deform_conv2d(images)) + beta), `repeats` times.
 // x, out: (n, c, h, w), may be the same memory; offsets: (2 k k, h, w) or NULL for none;
@@ -270,7 +293,8 @@ int prc_apply(const float *x, float *out, int64_t n, int64_t c, int64_t h, int64
               int per_image, int padding, int threads) {
     using namespace prorandconv;
     if (n < 0 || c < 1 || h < 1 || w < 1 || h > MAX_SIZE || w > MAX_SIZE || c > 1024 || k < 1 ||
-        k % 2 == 0 || k > 127 || padding < ZEROS || padding > REPLICATE)
+        k % 2 == 0 || k > 127 || k * k * c * c > MAX_WEIGHTS || padding < ZEROS ||
+        padding > REPLICATE)
         return UNSUPPORTED;
     ask_for_huge_pages(out, size_t(n * c * h * w) * sizeof(float));
     const Call call{x,

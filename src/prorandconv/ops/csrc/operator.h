@@ -88,6 +88,9 @@ inline void choose_taps(Plan &plan, const Call &call) {
     }
 }
 
+// Infinite offsets and NaN are packed as FAR_AWAY: outside, whatever the padding.
+PRC_INLINE bool is_near(float offset) { return offset > -FAR_AWAY && offset < FAR_AWAY; }
+
 // Copies the offsets of a tap for a block, axis 0: dy, 1: dx; beyond the row's end the last
 // pixel's. Neither NaN nor infinity passes.
 PRC_INLINE void pack_offsets(const Plan &plan, int tap, int axis, int y, int block, float *packed) {

@@ -1,0 +1,37 @@
+"""A cache for tensors that must serve every later call, whatever mode the first call ran in."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+Built = TypeVar("Built", Tensor, tuple[Tensor, ...])
+
+
+def cached(maxsize: int) -> Callable[[Callable[..., Built]], Callable[..., Built]]:
+    """``functools.lru_cache`` for functions that make constant tensors of plain arguments.
+
+    What is kept is made outside ``inference_mode``, whose tensors autograd refuses for ever. Under
+    a fake mode, where tensors have no values, and in compiled graphs, which keep their constants
+    anyway, nothing is kept or taken from the cache.
+    """
+
+    def decorate(build: Callable[..., Built]) -> Callable[..., Built]:
+        keep = functools.lru_cache(maxsize)(build)
+
+        @functools.wraps(build)
+        def built(*arguments: Hashable) -> Built:
+            if torch.compiler.is_compiling() or type(torch.empty(0)) is not Tensor:
+                return build(*arguments)
+            if not torch.is_inference_mode_enabled():
+                return keep(*arguments)
+            with torch.inference_mode(False):
+                return keep(*arguments)
+
+        return built
+
+    return decorate

@@ -1,0 +1,63 @@
+"""Parts of the formulas that several engines and the public functions share."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .block import Contrast
+
+FAR_AWAY = 2**23
+"""Positions from here on count as outside: float32 has no fractions left (as in csrc/common.h)."""
+OUTSIDE = -2
+"""A position whose neighbours are outside, too."""
+
+
+def wrap(position: Tensor, length: int, padding: str) -> Tensor:
+    """Bring positions along one axis back into the image, as ``padding`` continues it.
+
+    ``"reflect"`` mirrors at the border pixels without repeating them; ``"replicate"`` stops at
+    them; ``"zeros"`` leaves positions outside, where samples are 0. Infinite positions and NaN are
+    outside whatever the padding.
+    """
+    somewhere = position.abs() < FAR_AWAY
+    if padding == "replicate":
+        position = position.clamp(0, length - 1)
+    elif padding == "reflect":
+        period = max(2 * (length - 1), 1)
+        position = position.abs().remainder(period)
+        position = torch.minimum(position, period - position) if length > 1 else 0 * position
+    return torch.where(somewhere, position, OUTSIDE)
+
+
+def pad_same(images: Tensor, kernel_size: int, padding: str) -> Tensor:
+    """Continue the images by the kernel's radius, also where that is more than the image holds."""
+    radius = (kernel_size - 1) // 2
+    if padding == "zeros":
+        return F.pad(images, (radius,) * 4)
+    height, width = images.shape[-2:]
+    rows = wrap(torch.arange(-radius, height + radius, device=images.device), height, padding)
+    columns = wrap(torch.arange(-radius, width + radius, device=images.device), width, padding)
+    return images[..., rows[:, None], columns]
+
+
+def position_dtype(device: torch.device) -> torch.dtype:
+    """What positions are computed in: their rounding in float32 grows with every repetition."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def standardised(images: Tensor, eps: float) -> Tensor:
+    """Zero mean and unit variance per image and channel (biased variance, eps in the root)."""
+    mean = images.mean((-2, -1), keepdim=True)
+    variance = images.var((-2, -1), correction=0, keepdim=True)
+    return (images - mean) * (variance + eps).rsqrt()
+
+
+def contrasted(images: Tensor, contrast: Contrast) -> Tensor:
+    """Eq. 3: standardise, affine, tanh, those of them that ``contrast`` has."""
+    if contrast.standardise:
+        images = standardised(images, contrast.eps)
+    if contrast.gamma is not None and contrast.beta is not None:
+        images = images * contrast.gamma[..., None, None] + contrast.beta[..., None, None]
+    return images.tanh() if contrast.tanh else images

@@ -1,0 +1,114 @@
+"""How the random numbers of a draw are made.
+
+They are made on the generator's device, by default the CPU, whatever device the images are on: the
+same seed gives the same draw everywhere, and the number of repetitions is known without a
+synchronisation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .checks import Range
+from .fields import gaussian_random_field
+from .functional import gaussian_window
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Where random numbers come from, and how many draws are made with them.
+
+    ``count`` is None for one draw, or the number of images with one draw each.
+    """
+
+    count: int | None
+    generator: torch.Generator | None
+    dtype: torch.dtype = torch.float32
+
+    @property
+    def _prefix(self) -> tuple[int, ...]:
+        return () if self.count is None else (self.count,)
+
+    @property
+    def _device(self) -> torch.device:
+        return self.generator.device if self.generator is not None else torch.device("cpu")
+
+    def uniform(self, low: float, high: float) -> Tensor:
+        """One number U(low, high) per draw."""
+        number = torch.empty(self._prefix, dtype=self.dtype, device=self._device)
+        return number.uniform_(low, high, generator=self.generator)
+
+    def normal(self, *shape: int, std: float = 1.0) -> Tensor:
+        """Numbers N(0, std²) of the given shape per draw."""
+        numbers = torch.empty(*self._prefix, *shape, dtype=self.dtype, device=self._device)
+        return numbers.normal_(0.0, std, generator=self.generator)
+
+    def whole(self, low: int, high: int) -> int | tuple[int, ...]:
+        """One whole number from low to high, both included, per draw."""
+        numbers = torch.randint(
+            low, high + 1, self._prefix, generator=self.generator, device=self._device
+        ).tolist()
+        return tuple(numbers) if isinstance(numbers, list) else int(numbers)
+
+    def weight(
+        self,
+        kernel_size: int,
+        channels: int,
+        *,
+        layers: int | None = None,
+        std: float | Range | None = None,
+        smoothing: Range | None = None,
+    ) -> Tensor:
+        """Convolution weights N(0, σ_w²) times the Gaussian filter of a random width.
+
+        Args:
+            kernel_size: side k of the kernel.
+            channels: C, of input and output.
+            layers: how many kernels per draw; None for one without a dimension of its own.
+            std: σ_w; None is 1 / sqrt(k² C), a range is drawn from uniformly.
+            smoothing: range of σ_g; None leaves the weights as they are.
+        """
+        shape: tuple[int, ...] = (channels, channels, kernel_size, kernel_size)
+        if layers is not None:
+            shape = (layers, *shape)
+        tail = (1,) * len(shape)
+        if isinstance(std, tuple):
+            weight = self.normal(*shape).mul_(self.uniform(*std).view(*self._prefix, *tail))
+        else:
+            std = (kernel_size**2 * max(channels, 1)) ** -0.5 if std is None else std
+            weight = self.normal(*shape, std=std)
+        if smoothing is not None:
+            window = gaussian_window(kernel_size, self.uniform(*smoothing))
+            weight.mul_(window.view(*self._prefix, *tail[2:], kernel_size, kernel_size))
+        return weight
+
+    def offsets(
+        self, kernel_size: int, size: tuple[int, int], scale: Range, alpha: float
+    ) -> Tensor:
+        """2k² independent smooth fields (dy, dx per tap), times one σ_Δ from the range."""
+        sigma = self.uniform(*scale)
+        taps = 2 * kernel_size**2
+        if 0 in size:
+            return self.normal(taps, *size)
+        fields = gaussian_random_field(
+            taps if self.count is None else taps * self.count,
+            size,
+            alpha,
+            generator=self.generator,
+            dtype=self.dtype,
+        )
+        return fields.view(*self._prefix, taps, *size).mul_(sigma.view(*self._prefix, 1, 1, 1))
+
+    def subset(self, count: int, share: float) -> Tensor:
+        """Positions of a share of ``count`` images: as close to it as whole images allow.
+
+        share * count is rounded up or down at random, so that each image has probability ``share``
+        also in small batches.
+        """
+        where: dict[str, Any] = {"generator": self.generator, "device": self._device}
+        size = int(share * count + float(torch.rand((), **where)))
+        return torch.randperm(count, **where)[:size].sort().values.cpu()
