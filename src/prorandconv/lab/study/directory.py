@@ -15,7 +15,7 @@ from ..run.config import RunConfig
 from ..run.directory import STATE, RunDirectory
 from ..run.environment import command, environment
 from ..run.result import Result
-from .paper import get_study
+from .paper import STUDIES, get_study
 from .plan import runs_of
 from .settings import Settings
 from .table import Table
@@ -90,8 +90,8 @@ class StudyDirectory:
         }
         return {
             "study": self.name,
-            "title": self.study.shows,
-            "reference": self.study.reference,
+            "title": STUDIES[self.name].shows,
+            "reference": STUDIES[self.name].reference,
             "command": command(),
             "settings": self.settings.to_mapping(),
             "environment": environment(device, 1),

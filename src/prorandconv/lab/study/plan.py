@@ -171,10 +171,6 @@ def _nothing(settings: Settings) -> tuple[PlannedTable, ...]:
 class Study:
     """A part of the paper: its tables, from runs or from a measurement."""
 
-    shows: str
-    """what a reader learns from it"""
-    reference: str
-    """tables and figures of the paper"""
     plan: Callable[[Settings], tuple[PlannedTable, ...]] = _nothing
     """the tables that are read from runs"""
     measure: Callable[[Settings, Path, str], tuple[Table, ...]] | None = None

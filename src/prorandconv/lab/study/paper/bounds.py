@@ -42,4 +42,4 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     return (table,)
 
 
-STUDY = Study("three bounds of the plain progressive variants", "Table 1", plan)
+STUDY = Study(plan)

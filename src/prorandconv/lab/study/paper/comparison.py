@@ -46,6 +46,4 @@ def _name_of(method: str, rows: Sequence[Row]) -> str:
     return next(row.name for row in rows if row.method == method)
 
 
-STUDY = Study(
-    "RandConv and Pro-RandConv: 3 benchmarks × 3 networks × single, multi", "Table 4", plan
-)
+STUDY = Study(plan)

@@ -40,4 +40,4 @@ def _columns(scenario: Scenario) -> list[Column]:
     ]
 
 
-STUDY = Study("all 16 rows of the component table", "Table 8", plan)
+STUDY = Study(plan)

@@ -45,4 +45,4 @@ def _mnist_m(scenario: Scenario) -> PlannedTable:
     )
 
 
-STUDY = Study("five methods, trained on MNIST, by target", "Tables 1 and 11", plan)
+STUDY = Study(plan)

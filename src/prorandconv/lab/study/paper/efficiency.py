@@ -190,4 +190,4 @@ def _tables(
     return absolute, relative
 
 
-STUDY = Study("memory, time and MACs of each method, on this device", "Table 5", measure=measure)
+STUDY = Study(measure=measure)

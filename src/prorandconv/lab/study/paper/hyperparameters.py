@@ -109,4 +109,4 @@ def _table(
     )
 
 
-STUDY = Study("L_max, σ_γ, σ_β, b_g, b_Δ and α, each by itself", "supplementary figure", plan)
+STUDY = Study(plan)

@@ -26,4 +26,4 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     )
 
 
-STUDY = Study("five methods on PACS, one domain left out", "Table 3", plan)
+STUDY = Study(plan)

@@ -26,4 +26,4 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     )
 
 
-STUDY = Study("five methods on PACS, by the one source", "Table 2", plan)
+STUDY = Study(plan)

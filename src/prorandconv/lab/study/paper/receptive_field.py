@@ -57,8 +57,4 @@ def _table(scenario: Scenario, source: str, notes: tuple[str, ...]) -> PlannedTa
     )
 
 
-STUDY = Study(
-    "kernel size of RandConv against repetitions of the progressive methods",
-    "Figures 1(c) and 5",
-    plan,
-)
+STUDY = Study(plan)

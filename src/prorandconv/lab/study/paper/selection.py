@@ -40,4 +40,4 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     return (table,)
 
 
-STUDY = Study("eight ways of choosing images, in- and out-of-domain", "Table 7", plan)
+STUDY = Study(plan)

@@ -51,4 +51,4 @@ def _table(scenario: Scenario, notes: tuple[str, ...]) -> PlannedTable:
     )
 
 
-STUDY = Study("RandConv with and without a Gaussian-smoothed kernel", "Figure 6", plan)
+STUDY = Study(plan)

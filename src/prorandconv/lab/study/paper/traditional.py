@@ -28,4 +28,4 @@ def _table(scenario: Scenario, notes: tuple[str, ...]) -> PlannedTable:
     )
 
 
-STUDY = Study("six traditional augmentations and ours, Digits and PACS", "Tables 9 and 10", plan)
+STUDY = Study(plan)
