@@ -49,7 +49,7 @@ def test_every_form_is_written_whole(mini, results):
         Image.open(path).verify()
     links = re.findall(r"!\[.*?\]\((.*?)\)", (output / "report.md").read_text())
     assert set(links) == {name for name in names if name.endswith(".png")}
-    assert section.told == ()
+    assert section.messages == ()
 
 
 def test_the_page_needs_nothing_but_itself_and_shows_everything(mini, results):
@@ -104,21 +104,21 @@ def test_absent_images_are_told_and_the_rest_is_written(write_run, tmp_path):
     write_run(tmp_path, "pro-randconv", benchmark="digits", data_root=tmp_path / "no")
     (section,) = write_report(tmp_path, tmp_path / "out")
     assert section.samples == ()
-    assert "'mnist' is absent" in section.told[0]
-    assert section.told[0] in (tmp_path / "out" / "report.md").read_text()
+    assert "'mnist' is absent" in section.messages[0]
+    assert section.messages[0] in (tmp_path / "out" / "report.md").read_text()
 
 
 def test_a_loss_that_cannot_be_probed_is_told(mini, write_run, tmp_path):
     write_run(tmp_path, "own_lab:demanding")
     (section,) = write_report(tmp_path, tmp_path / "out")
-    assert section.told[0].startswith("No samples of own_lab:demanding: AttributeError")
+    assert section.messages[0].startswith("No samples of own_lab:demanding: AttributeError")
 
 
 def test_a_report_that_fails_leaves_the_one_before(mini, results, monkeypatch):
     output = results / "report"
     output.mkdir()
     (output / "index.html").write_text("before")
-    monkeypatch.setattr(writing, "page", lambda sections: 1 / 0)
+    monkeypatch.setattr(writing, "html", lambda sections: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_report(results, output)
     assert (output / "index.html").read_text() == "before"
@@ -151,7 +151,7 @@ class TestCommand:
         assert f"{accuracy:.2f}" in printed
         assert f"{accuracy:.2f}" in (tmp_path / "report" / "index.html").read_text()
 
-    def test_what_lacks_is_printed(self, mini, run, results, tmp_path):
+    def test_what_is_missing_is_printed(self, mini, run, results, tmp_path):
         code, printed, _ = run("report", results, "--output", tmp_path / "elsewhere")
         assert code == 0
         assert "not done, epoch 3 of 4" in printed

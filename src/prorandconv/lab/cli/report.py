@@ -34,7 +34,7 @@ class Report:
         for section in sections:
             for table, _ in section.tables:
                 out.print(terminal_table(table))
-            for line in section.study.lacking:
+            for line in section.study.problems:
                 out.print(line, highlight=False, soft_wrap=True)
         out.print(str(output / "index.html"), highlight=False, soft_wrap=True)
         return 0

@@ -11,19 +11,19 @@ from ..paper import changed_options, paper_row, paper_tables
 from ..run.config import RunConfig
 from ..run.evaluation import Evaluation
 from ..study.table import Cell, Table
-from .read import Run
+from .read import ReportedRun
 
 FREE = ("method", "options", "seed", "data_root", "target_every")
-"""Fields in which runs of one setting may differ."""
+"""Fields in which runs of one comparison may differ."""
 BASELINE = "erm"
 
 
 @dataclass(frozen=True)
-class Setting:
+class Comparison:
     """Runs that differ in method and seed only."""
 
     title: str
-    rows: Mapping[str, Mapping[int, Run]]
+    rows: Mapping[str, Mapping[int, ReportedRun]]
     """by method with its options, and seed"""
     baseline: str | None
     """the row of ERM, if there is one"""
@@ -34,12 +34,12 @@ class Setting:
         return _name(self.runs[0].config)
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[ReportedRun, ...]:
         """All runs, row by row."""
         return tuple(run for row in self.rows.values() for run in row.values())
 
     @property
-    def firsts(self) -> dict[str, Run]:
+    def firsts(self) -> dict[str, ReportedRun]:
         """The first run of each row."""
         return {row: next(iter(seeds.values())) for row, seeds in self.rows.items()}
 
@@ -94,7 +94,7 @@ def paper_names(config: RunConfig) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def settings(runs: Iterable[Run], names: Sequence[str] = ()) -> tuple[Setting, ...]:
+def comparisons(runs: Iterable[ReportedRun], names: Sequence[str] = ()) -> tuple[Comparison, ...]:
     """Put together what can be compared.
 
     Args:
@@ -103,47 +103,47 @@ def settings(runs: Iterable[Run], names: Sequence[str] = ()) -> tuple[Setting, .
             they come first. Others are called by method and options, in the order of the methods.
     """
     order = {name: place for place, name in enumerate(dict.fromkeys((*names, *METHODS)))}
-    found: dict[str, list[tuple[str, Run]]] = {}
+    found: dict[str, list[tuple[str, ReportedRun]]] = {}
     for run in runs:
         mapping = run.config.to_mapping()
         key = repr([value for name, value in mapping.items() if name not in FREE])
         found.setdefault(key, []).append((_called(run.config, names), run))
     titles = _titles([group[0][1].config for group in found.values()])
 
-    def place(called: tuple[str, Run]) -> tuple[int, str, int]:
+    def place(called: tuple[str, ReportedRun]) -> tuple[int, str, int]:
         name, run = called
         own = order.get(name, order.get(run.config.method, len(order)))
         return own, name, run.config.seed
 
     return tuple(
-        _setting(title, sorted(group, key=place))
+        _comparison(title, sorted(group, key=place))
         for title, group in zip(titles, found.values(), strict=True)
     )
 
 
-def _setting(title: str, called: Sequence[tuple[str, Run]]) -> Setting:
-    rows: dict[str, dict[int, Run]] = {}
+def _comparison(title: str, called: Sequence[tuple[str, ReportedRun]]) -> Comparison:
+    rows: dict[str, dict[int, ReportedRun]] = {}
     for name, run in called:
         seeds = rows.setdefault(name, {})
         before = seeds.get(run.config.seed)
         if before is None or _progress(before) < _progress(run):
             seeds[run.config.seed] = run
     erm = [name for name, run in called if run.config.method == BASELINE]
-    return Setting(title, rows, erm[0] if erm else None)
+    return Comparison(title, rows, erm[0] if erm else None)
 
 
-def _progress(run: Run) -> tuple[bool, int]:
+def _progress(run: ReportedRun) -> tuple[bool, int]:
     return run.result is not None, run.epoch
 
 
-def table_of(setting: Setting, name: str) -> Table:
-    """The table of a setting: methods by targets, with the weights that are best by validation."""
-    runs, targets = setting.runs, setting.targets
+def table_of(comparison: Comparison, name: str) -> Table:
+    """Methods by targets, with the weights that are best by validation."""
+    runs, targets = comparison.runs, comparison.targets
     done = [run.result for run in runs if run.result is not None]
     seeds = tuple(sorted({run.config.seed for run in runs}))
     cells = {}
-    for row, of_seeds in setting.rows.items():
-        paper = paper_row(setting.firsts[row].config)
+    for row, of_seeds in comparison.rows.items():
+        paper = paper_row(comparison.firsts[row].config)
         for target in targets:
             found = [_accuracy(of_seeds.get(seed), target) for seed in seeds]
             cells[row, target] = Cell(
@@ -153,24 +153,24 @@ def table_of(setting: Setting, name: str) -> Table:
     absent = sorted({name for result in done for name in result["absent"]})
     return Table(
         name,
-        setting.title,
-        _reference(setting),
-        tuple(setting.rows),
+        comparison.title,
+        _reference(comparison),
+        tuple(comparison.rows),
         targets,
         seeds,
         cells,
-        baseline=setting.baseline if len(setting.rows) > 1 else None,
+        baseline=comparison.baseline if len(comparison.rows) > 1 else None,
         averaged=tuple(averaged) if len(averaged) > 1 else (),
         notes=(f"absent, and in no average: {', '.join(absent)}",) if absent else (),
     )
 
 
-def _accuracy(run: Run | None, target: str) -> float | None:
+def _accuracy(run: ReportedRun | None, target: str) -> float | None:
     return run.targets[target].accuracy if run is not None and target in run.targets else None
 
 
-def _reference(setting: Setting) -> str:
-    rows = [paper_row(run.config) for run in setting.runs]
+def _reference(comparison: Comparison) -> str:
+    rows = [paper_row(run.config) for run in comparison.runs]
     return ", ".join(dict.fromkeys(row.table for row in rows if row is not None and row.targets))
 
 
@@ -179,7 +179,7 @@ def _called(config: RunConfig, names: Sequence[str]) -> str:
 
 
 def _titles(configs: Sequence[RunConfig]) -> list[str]:
-    """What each setting is; further fields only where settings of the same name differ in them."""
+    """What each one compares; further fields only where those of the same name differ."""
     alike: dict[str, list[dict[str, Any]]] = {}
     for config in configs:
         alike.setdefault(_name(config), []).append(config.to_mapping())

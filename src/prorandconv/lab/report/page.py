@@ -1,23 +1,39 @@
-"""The report as one page that needs nothing but itself."""
+"""What a report shows, as an HTML page that needs nothing but itself, and as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from jinja2 import Environment, StrictUndefined
 
+from ..study.table import Table
 from .formats.lines import best, footnotes, heading, lines
+from .formats.markdown import markdown_table
+from .plots.pictures import Picture
 from .plots.style import DARK_GROUND, DARK_INK, GROUND, INK
-
-if TYPE_CHECKING:
-    from .write import Section
+from .read import StudyRecord
 
 TEMPLATE = "page.html"
 
 
-def page(sections: Sequence[Section]) -> str:
+@dataclass(frozen=True)
+class Section:
+    """What a report shows of one study."""
+
+    study: StudyRecord
+    tables: tuple[tuple[Table, Picture | None], ...]
+    """each with its plot"""
+    curves: tuple[Picture, ...]
+    confusions: tuple[Picture, ...]
+    samples: tuple[Picture, ...]
+    messages: tuple[str, ...]
+    """why samples are missing"""
+    provenance: tuple[tuple[str, str], ...]
+
+
+def html(sections: Sequence[Section]) -> str:
     """The page, with every picture in it."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -26,3 +42,27 @@ def page(sections: Sequence[Section]) -> str:
     colours = {"ink": INK, "ground": GROUND, "dark_ink": DARK_INK, "dark_ground": DARK_GROUND}
     functions = {"best": best, "footnotes": footnotes, "heading": heading, "lines": lines}
     return template.render(sections=sections, **colours, **functions)
+
+
+def markdown(sections: Sequence[Section]) -> str:
+    """The whole report in Markdown, with links to the pictures beside it."""
+    parts = []
+    for section in sections:
+        parts.append(f"# {section.study.title}")
+        parts += [f"- {line}" for line in section.study.problems]
+        for table, plot in section.tables:
+            parts += [f"## {heading(table)}", markdown_table(table), *_links([plot])]
+        for title, pictures in (
+            ("Accuracy over epochs", section.curves),
+            ("Confusion matrices", section.confusions),
+            ("Augmented images", section.samples),
+        ):
+            if pictures:
+                parts += [f"## {title}", *_links(pictures)]
+        parts += [*section.messages, "## How it was made"]
+        parts.append("\n".join(f"- {name}: `{value}`" for name, value in section.provenance))
+    return "\n\n".join(parts) + "\n"
+
+
+def _links(pictures: Sequence[Picture | None]) -> list[str]:
+    return [f"![{one.title}]({one.name}.png)" for one in pictures if one is not None]

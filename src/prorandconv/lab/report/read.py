@@ -23,7 +23,7 @@ REMEDY = "repair or remove it"
 
 
 @dataclass(frozen=True)
-class Run:
+class ReportedRun:
     """A run's directory, done or not."""
 
     path: Path
@@ -50,7 +50,7 @@ class Run:
         return {name: Evaluation.from_mapping(target) for name, target in stored.items()}
 
     @classmethod
-    def read(cls, path: Path) -> Run:
+    def read(cls, path: Path) -> ReportedRun:
         """Read a run's directory."""
         try:
             config = RunConfig.read(path / CONFIG)
@@ -78,21 +78,21 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyRecord:
     """Tables, the runs they are made from, and how they were made."""
 
     name: str
     title: str
-    runs: tuple[Run, ...]
+    runs: tuple[ReportedRun, ...]
     tables: tuple[Table, ...] = ()
     command: str = ""
     settings: Mapping[str, Any] | None = None
     environment: Mapping[str, Any] | None = None
-    lacking: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     """runs that failed, are not there or are not done: a line each"""
 
 
-def read(directory: Path) -> tuple[Study, ...]:
+def read(directory: Path) -> tuple[StudyRecord, ...]:
     """All studies in a directory, and its other runs as one more study without tables.
 
     Args:
@@ -103,26 +103,26 @@ def read(directory: Path) -> tuple[Study, ...]:
     studies = [_study(path) for path in sorted(directory.rglob(STUDY))]
     taken = {run.path.resolve() for study in studies for run in study.runs}
     homes = [path.parent for path in sorted(directory.rglob(CONFIG))]
-    runs, lacking = _runs([home for home in homes if home.resolve() not in taken], directory)
-    if runs or lacking:
+    runs, problems = _runs([home for home in homes if home.resolve() not in taken], directory)
+    if runs or problems:
         title = "Runs of no study" if studies else "Runs"
-        studies.append(Study("runs", title, runs, lacking=lacking))
+        studies.append(StudyRecord("runs", title, runs, problems=problems))
     if not studies:
         expected = f"a folder with {STUDY} or run directories in it"
         raise ProRandConvError.about("directory", str(directory), expected)
     return tuple(studies)
 
 
-def _study(path: Path) -> Study:
+def _study(path: Path) -> StudyRecord:
     stored = _json(path)
     try:
         homes = [Path(os.path.normpath(path.parent / name)) for name in stored["runs"]]
-        runs, lacking = _runs(homes, path.parent)
+        runs, problems = _runs(homes, path.parent)
         failed = [
             f"{one['run']}: failed: {one.get('problem') or one['why']}" for one in stored["failed"]
         ]
         command = stored["command"]
-        return Study(
+        return StudyRecord(
             stored["study"],
             stored["title"],
             runs,
@@ -130,29 +130,29 @@ def _study(path: Path) -> Study:
             command if isinstance(command, str) else shlex.join(command),
             stored["settings"],
             stored["environment"],
-            (*failed, *lacking),
+            (*failed, *problems),
         )
     except (KeyError, TypeError) as error:
         raise ReportError.at(path, f"is no record of a study ({error!r})", REMEDY) from error
 
 
-def _runs(homes: Sequence[Path], root: Path) -> tuple[tuple[Run, ...], tuple[str, ...]]:
+def _runs(homes: Sequence[Path], root: Path) -> tuple[tuple[ReportedRun, ...], tuple[str, ...]]:
     """The runs that are there, and a line about each that is not, or is not done."""
-    runs, lacking = [], []
+    runs, problems = [], []
     for home in homes:
         name = os.path.relpath(home, root)
         if not (home / CONFIG).exists():
-            lacking.append(f"{name}: not there")
+            problems.append(f"{name}: not there")
             continue
         try:
-            run = Run.read(home)
+            run = ReportedRun.read(home)
         except DataError as error:
-            lacking.append(f"{name}: left out, because its data is gone: {error}")
+            problems.append(f"{name}: left out, because its data is gone: {error}")
             continue
         runs.append(run)
         if run.result is None:
-            lacking.append(f"{name}: not done, epoch {run.epoch} of {run.config.epochs}")
-    return tuple(runs), tuple(lacking)
+            problems.append(f"{name}: not done, epoch {run.epoch} of {run.config.epochs}")
+    return tuple(runs), tuple(problems)
 
 
 def _json(path: Path) -> dict[str, Any]:

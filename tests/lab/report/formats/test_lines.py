@@ -39,7 +39,7 @@ def test_one_seed_has_neither_spread_nor_interval(table, make_table):
     assert "interval" not in told
 
 
-def test_a_figure_that_lacks_is_a_dash(make_table):
+def test_a_missing_figure_is_a_dash(make_table):
     told = shown(make_table(cells={}), "ERM")
     assert told == {"mean": {"svhn": "–", "usps": "–", AVERAGE: "–"}}
 
@@ -67,7 +67,7 @@ def test_signs_are_shown_where_a_difference_is():
     assert Digits(1).signed(-0.01) == "0.0"
 
 
-def test_heading_and_notes_say_unit_reference_seeds_and_what_lacks(table):
+def test_heading_and_notes_say_unit_reference_seeds_and_what_is_missing(table):
     assert heading(table) == "Digits, % (Table 1)"
     assert footnotes(table) == (
         "mean ± standard deviation over seeds 0, 1, 2",

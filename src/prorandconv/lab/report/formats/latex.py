@@ -43,7 +43,7 @@ def latex_table(table: Table) -> str:
     r"""A ``table`` that needs ``\usepackage{booktabs}`` and nothing else."""
     columns = table.shown_columns
     notes = "; ".join(map(escaped, footnotes(table)))
-    told = [
+    parts = [
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escaped(heading(table))}. {notes}.}}",
@@ -54,9 +54,9 @@ def latex_table(table: Table) -> str:
         r"\midrule",
     ]
     for number, row in enumerate(table.rows):
-        told += [r"\addlinespace"] * (number > 0)
-        told += [_line(table, row, line) for line in lines(table, row)]
-    return "\n".join([*told, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
+        parts += [r"\addlinespace"] * (number > 0)
+        parts += [_line(table, row, line) for line in lines(table, row)]
+    return "\n".join([*parts, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
 
 
 def escaped(text: str) -> str:

@@ -9,7 +9,7 @@ from .lines import best, footnotes, lines
 def markdown_table(table: Table) -> str:
     """Mean, interval, paper and gain, a line each; a column's best mean is bold."""
     columns = table.shown_columns
-    told = [_row("", *map(_escaped, columns)), _row("---", *["---:"] * len(columns))]
+    parts = [_row("", *map(_escaped, columns)), _row("---", *["---:"] * len(columns))]
     for row in table.rows:
         for line in lines(table, row):
             texts = [_escaped(line.texts.get(column, "")) for column in columns]
@@ -19,9 +19,9 @@ def markdown_table(table: Table) -> str:
                     for column, text in zip(columns, texts, strict=True)
                 ]
             indent = "" if line.kind == "mean" else "&emsp;"
-            told.append(_row(indent + _escaped(line.label), *texts))
+            parts.append(_row(indent + _escaped(line.label), *texts))
     notes = [f"- {_escaped(note)}" for note in footnotes(table)]
-    return "\n".join([*told, "", *notes]) + "\n"
+    return "\n".join([*parts, "", *notes]) + "\n"
 
 
 def _row(*cells: str) -> str:

@@ -14,7 +14,7 @@ from PIL import Image
 
 from ...errors import DataError
 from ...files import replacing
-from ..compare import Setting
+from ..compare import Comparison
 from .confusions import confusion_plot
 from .curves import learning_curves
 from .samples import sample_sheet
@@ -80,26 +80,26 @@ class Folder:
         return self.path / own
 
 
-def curve_pictures(setting: Setting, name: str, folder: Folder) -> Iterator[Picture]:
+def curve_pictures(comparison: Comparison, name: str, folder: Folder) -> Iterator[Picture]:
     """Accuracy over epochs."""
-    several = any(len(seeds) > 1 for seeds in setting.rows.values())
+    several = any(len(seeds) > 1 for seeds in comparison.rows.values())
     spread = ": mean and standard deviation over seeds" if several else ""
-    for figure in learning_curves(setting):
-        title = f"Accuracy over epochs, {setting.title}{spread}"
+    for figure in learning_curves(comparison):
+        title = f"Accuracy over epochs, {comparison.title}{spread}"
         yield Picture.plot(figure, folder.free(name, "curves"), title)
 
 
-def confusion_pictures(setting: Setting, name: str, folder: Folder) -> Iterator[Picture]:
+def confusion_pictures(comparison: Comparison, name: str, folder: Folder) -> Iterator[Picture]:
     """Confusion matrices, a picture for each method."""
-    for row in setting.rows:
-        figure = confusion_plot(setting, row)
+    for row in comparison.rows:
+        figure = confusion_plot(comparison, row)
         if figure is not None:
             path = folder.free(name, "confusion", row)
-            yield Picture.plot(figure, path, f"{row}: {setting.title}", as_drawing=False)
+            yield Picture.plot(figure, path, f"{row}: {comparison.title}", as_drawing=False)
 
 
 def sample_pictures(
-    groups: Iterable[Setting], name: str, folder: Folder, data_root: Path | None
+    groups: Iterable[Comparison], name: str, folder: Folder, data_root: Path | None
 ) -> Iterator[Picture | str]:
     """Images of each source under draws of each method that changes images.
 
