@@ -68,11 +68,49 @@ def test_the_table_of_a_comparison_has_targets_seeds_and_gains(runs):
 
 def test_the_papers_figures_stand_beside_a_run_that_it_has(runs):
     given = runs(("erm", {"benchmark": "digits"}))
-    given[0].result["best_validation"]["targets"]["usps"] = given[0].result["best_validation"][
-        "targets"
-    ]["fonts"]
-    given[0].__dict__.pop("targets")
+    targets = given[0].result["best_validation"]["targets"]
+    targets["usps"] = targets["fonts"]
     table = table_of(comparisons(given)[0], "t")
     assert table.paper("erm", "usps") == 78.21
     assert table.paper("erm", "fonts") is None
     assert table.reference == "Table 1"
+
+
+class TestData:
+    def test_runs_on_different_data_are_never_averaged_together(self, runs, tmp_path, write_run):
+        given = runs(("erm", {"seed": 0}), ("erm", {"seed": 1, "data": "2e"}), ("rotate", {}))
+        first, second = comparisons(given)
+        assert {row: list(seeds) for row, seeds in first.rows.items()} == {
+            "erm": [0],
+            "rotate": [0],
+        }
+        assert {row: list(seeds) for row, seeds in second.rows.items()} == {"erm": [1]}
+        assert table_of(first, "t").values("erm", "fonts") == (40.0,)
+        assert table_of(second, "t").values("erm", "fonts") == (50.0,)
+
+    def test_the_same_run_on_other_data_has_a_table_that_says_so(self, write_run, tmp_path):
+        homes = [write_run(tmp_path / data, data=data) for data in ("1f", "2e", "3d")]
+        found = [table_of(one, "t") for one in comparisons(map(ReportedRun.read, homes))]
+        assert len({table.title for table in found}) == 3
+        for table, data in zip(found, ("1f", "2e", "3d"), strict=True):
+            assert table.title.startswith("digits-mini from mnist, lenet, 4 epochs, data ")
+            assert f"digits-mini mnist train {data * 4}" in table.notes[-1]
+
+    def test_only_domains_that_both_have_used_are_compared(self, runs):
+        given = runs(("erm", {}), ("rotate", {"data": "2e"}))
+        for run in given:
+            own = {"svhn"} if run.config["method"] == "erm" else {"usps"}
+            run.result["data"] = dict.fromkeys(own, run.result["data"]["train"])
+        (found,) = comparisons(given)
+        assert list(found.rows) == ["erm", "rotate"]
+        assert found.data == ""
+
+    def test_a_run_that_is_not_done_joins_the_runs_of_its_setting(self, runs):
+        given = runs(("rotate", {"done": 2}), ("erm", {}))
+        (found,) = comparisons(given)
+        assert list(found.rows) == ["erm", "rotate"]
+
+    def test_a_field_that_an_older_run_has_not_counts_as_its_default(self, runs):
+        given = runs(("erm", {}), ("rotate", {}))
+        del given[0].config["precision"]
+        assert len(comparisons(given)) == 1

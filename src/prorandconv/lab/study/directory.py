@@ -18,9 +18,8 @@ from ..run.result import Result
 from .paper import STUDIES, get_study
 from .plan import runs_of
 from .settings import Settings
-from .table import Table
+from .table import STUDY, Table
 
-STUDY = "study.json"
 State = Literal["done", "begun", "to do"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from PIL import Image
 
 from ...errors import DataError
 from ...files import replacing
+from ...methods import METHODS
+from ...run.config import RunConfig
 from ..compare import Comparison
 from .confusions import confusion_plot
 from .curves import learning_curves
@@ -107,18 +108,21 @@ def sample_pictures(
     """
     seen: set[tuple[str, ...]] = set()
     for row, run in ((row, run) for group in groups for row, run in group.firsts.items()):
-        config = dataclasses.replace(run.config, data_root=data_root or run.config.data_root)
-        source = (config.benchmark, config.source[0])
+        source = (run.config["benchmark"], run.config["source"][0])
         if {source, (*source, row)} & seen:
             continue
         seen.add((*source, row))
+        if run.config["method"] not in METHODS:
+            yield f"No samples of {row}: a report calls no code that a file of results names"
+            continue
+        place = {} if data_root is None else {"data_root": str(data_root)}
         try:
-            sheet = sample_sheet(config)
+            sheet = sample_sheet(RunConfig.from_mapping(run.config | place))
         except DataError as error:
             seen.add(source)
             yield f"No images of {' '.join(source)} to augment: {error}"
             continue
-        except Exception as error:  # a user's own loss may want more than a probe gives
+        except Exception as error:  # whatever options a file of results may hold
             yield f"No samples of {row}: {type(error).__name__}: {error}"
             continue
         if sheet is not None:
