@@ -230,7 +230,7 @@ def test_a_method_that_a_file_names_is_a_label_and_nothing_more(write_run, tmp_p
     monkeypatch.chdir(home)
     monkeypatch.syspath_prepend(str(home))
     (section,) = write_report(tmp_path, tmp_path / "out")
-    ((table, _),) = section.tables
+    table = section.tables[0].table
     assert table.rows == ("evil:f (x 1)",)
     assert table.values("evil:f (x 1)", "fonts") == (40.0,)
     assert "evil" not in sys.modules

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 
 from ..study.table import Table
 from .formats.lines import best, footnotes, heading, lines
-from .formats.markdown import markdown_table
+from .formats.markdown import code, escaped, markdown_table
 from .plots.pictures import Picture
 from .plots.style import DARK_GROUND, DARK_INK, GROUND, INK
 from .read import StudyRecord
@@ -19,12 +19,21 @@ TEMPLATE = "page.html"
 
 
 @dataclass(frozen=True)
+class ShownTable:
+    """A table, its plot, and the files that hold it beside the report."""
+
+    table: Table
+    plot: Picture | None
+    files: Mapping[str, str]
+    """names of files by format"""
+
+
+@dataclass(frozen=True)
 class Section:
     """What a report shows of one study."""
 
     study: StudyRecord
-    tables: tuple[tuple[Table, Picture | None], ...]
-    """each with its plot"""
+    tables: tuple[ShownTable, ...]
     curves: tuple[Picture, ...]
     confusions: tuple[Picture, ...]
     samples: tuple[Picture, ...]
@@ -45,13 +54,15 @@ def html(sections: Sequence[Section]) -> str:
 
 
 def markdown(sections: Sequence[Section]) -> str:
-    """The whole report in Markdown, with links to the pictures beside it."""
+    """The whole report in Markdown, with links to the pictures and tables beside it."""
     parts = []
     for section in sections:
-        parts.append(f"# {section.study.title}")
-        parts += [f"- {line}" for line in section.study.problems]
-        for table, plot in section.tables:
-            parts += [f"## {heading(table)}", markdown_table(table), *_links([plot])]
+        parts.append(f"# {escaped(section.study.title)}")
+        parts += [f"- {escaped(line)}" for line in section.study.problems]
+        for shown in section.tables:
+            files = ", ".join(f"[{kind}]({name})" for kind, name in shown.files.items())
+            parts += [f"## {escaped(heading(shown.table))}", markdown_table(shown.table)]
+            parts += [f"As {files}", *_links([shown.plot])]
         for title, pictures in (
             ("Accuracy over epochs", section.curves),
             ("Confusion matrices", section.confusions),
@@ -59,10 +70,11 @@ def markdown(sections: Sequence[Section]) -> str:
         ):
             if pictures:
                 parts += [f"## {title}", *_links(pictures)]
-        parts += [*section.messages, "## How it was made"]
-        parts.append("\n".join(f"- {name}: `{value}`" for name, value in section.provenance))
+        parts += [*map(escaped, section.messages), "## How it was made"]
+        made = (f"- {escaped(name)}: {code(value)}" for name, value in section.provenance)
+        parts.append("\n".join(made))
     return "\n\n".join(parts) + "\n"
 
 
 def _links(pictures: Sequence[Picture | None]) -> list[str]:
-    return [f"![{one.title}]({one.name}.png)" for one in pictures if one is not None]
+    return [f"![{escaped(one.title)}]({one.name}.png)" for one in pictures if one is not None]

@@ -9,7 +9,7 @@ from ..files import write_text
 from .compare import comparisons, table_of
 from .formats.comma_separated import comma_separated
 from .formats.latex import latex_table
-from .page import Section, html, markdown
+from .page import Section, ShownTable, html, markdown
 from .plots.pictures import (
     Folder,
     Picture,
@@ -49,11 +49,12 @@ def _section(study: StudyRecord, folder: Folder, samples: bool, data_root: Path 
     tables = []
     for table in study.tables:
         path = folder.free(*([] if table.name.startswith(study.name) else [study.name]), table.name)
-        write_text(path.with_name(f"{path.name}.csv"), comma_separated(table))
-        write_text(path.with_name(f"{path.name}.tex"), latex_table(table))
+        files = {"CSV": f"{path.name}.csv", "LaTeX": f"{path.name}.tex"}
+        write_text(path.with_name(files["CSV"]), comma_separated(table))
+        write_text(path.with_name(files["LaTeX"]), latex_table(table))
         figure = table_plot(table)
         plot = None if figure is None else Picture.plot(figure, path, describe(table))
-        tables.append((table, plot))
+        tables.append(ShownTable(table, plot, files))
     curves: list[Picture] = []
     confusions: list[Picture] = []
     for group in groups:

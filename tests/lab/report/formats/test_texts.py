@@ -71,6 +71,15 @@ class TestLatex:
             r"\textasciicircum{} \textbackslash{} & -- & -- & --" in told
         )
 
+    def test_a_label_is_made_of_safe_letters(self, make_table):
+        name = r"runs-σ_w}\input{/etc/passwd}%~#"
+        assert r"\label{tab:runs-w-input-etc-passwd}" in latex_table(make_table(name=name))
+        assert r"\label{tab:table}" in latex_table(make_table(name="σ"))
+
+    def test_a_caption_is_one_paragraph(self, make_table):
+        told = latex_table(make_table(title="one\n\ntwo"))
+        assert r"\caption{one two, \%" in told
+
     @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
     def test_it_compiles(self, make_table, tmp_path):
         row = "50 % & σ_w ~ U × {x} #1 $ ^ \\ < | α²"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...study.table import Table
 from .lines import Line, best, footnotes, heading, lines
 
@@ -47,7 +49,7 @@ def latex_table(table: Table) -> str:
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escaped(heading(table))}. {notes}.}}",
-        rf"\label{{tab:{table.name}}}",
+        rf"\label{{tab:{_label(table.name)}}}",
         rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
         r"\toprule",
         _row("", *map(escaped, columns)),
@@ -66,7 +68,12 @@ def escaped(text: str) -> str:
         >>> print(escaped("σ_w: 95 %"))
         $\sigma$\_w: 95 \%
     """
-    return "".join(SIGNS.get(sign, sign) for sign in text)
+    return "".join(SIGNS.get(sign, sign) for sign in " ".join(text.split()))
+
+
+def _label(name: str) -> str:
+    """The name in signs that a label may have."""
+    return "-".join(re.findall("[A-Za-z0-9]+", name)) or "table"
 
 
 def _line(table: Table, row: str, line: Line) -> str:

@@ -32,26 +32,26 @@ class Picture:
     """A picture that is written."""
 
     name: str
-    """of its file, without an ending; the PNG is always there"""
+    """of its PNG, without the ending"""
     title: str
     address: str
     """the whole picture as an address, to be put into a page"""
 
     @classmethod
     def plot(cls, figure: Figure, path: Path, title: str, *, as_drawing: bool = True) -> Picture:
-        """Write a plot as SVG and PNG.
+        """Write a plot as PNG.
 
         Args:
             figure: the plot.
             path: where to, without an ending.
             title: what it shows.
-            as_drawing: put the SVG into a page, not the PNG.
+            as_drawing: put an SVG into a page, which follows light and dark, not the PNG.
         """
-        drawing, pixels = render(figure, "svg"), render(figure, "png")
-        for ending, content in (("svg", drawing), ("png", pixels)):
-            _write(path, ending, content)
-        address = _address(themed(drawing), "svg+xml") if as_drawing else _address(pixels, "png")
-        return cls(path.name, title, address)
+        pixels = render(figure, "png")
+        _write(path, pixels)
+        if as_drawing:
+            return cls(path.name, title, _address(themed(render(figure, "svg")), "svg+xml"))
+        return cls(path.name, title, _address(pixels, "png"))
 
     @classmethod
     def sheet(cls, image: Image.Image, path: Path, title: str) -> Picture:
@@ -59,7 +59,7 @@ class Picture:
         content = _png(image)
         if len(content) > LARGEST:
             content = _png(image.quantize(128))
-        _write(path, "png", content)
+        _write(path, content)
         return cls(path.name, title, _address(content, "png"))
 
 
@@ -147,8 +147,8 @@ def _png(image: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def _write(path: Path, ending: str, content: bytes) -> None:
-    with replacing(path.with_name(f"{path.name}.{ending}")) as temporary:
+def _write(path: Path, content: bytes) -> None:
+    with replacing(path.with_name(f"{path.name}.png")) as temporary:
         temporary.write_bytes(content)
 
 
