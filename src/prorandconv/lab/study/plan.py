@@ -32,6 +32,13 @@ class Reading:
         return statistics.fmean(chosen["targets"][name]["accuracy"] for name in self.targets)
 
 
+def check_figures(result: Result) -> None:
+    """Raise whatever comes first if a result has not all that a :class:`Reading` may ask for."""
+    chosen = result["best_validation"]
+    for figure in (chosen["val_accuracy"], *(t["accuracy"] for t in chosen["targets"].values())):
+        float(figure)
+
+
 @dataclass(frozen=True)
 class PlannedCell:
     """A cell before its runs are done: the mean of what is read from them."""
