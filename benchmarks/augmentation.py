@@ -134,11 +134,11 @@ class Benchmark:
             if share is not None and share > DISTURBED
         ]
         show(figures)
-        output, told = self.store.output, self.machine
-        self.store.finish({"plan": asdict(self.plan), "machine": told, **summary})
+        output, machine = self.store.output, self.machine
+        self.store.finish({"plan": asdict(self.plan), "machine": machine, **summary})
         note = (
-            f"{told['processor']}, {told['threads']} threads, torch {told['torch']}, "
-            f"native: {told['engines']['native']}"
+            f"{machine['processor']}, {machine['threads']} threads, torch {machine['torch']}, "
+            f"native: {machine['engines']['native']}"
         )
         text = "\n".join(one.markdown() for one in figures)
         text = f"# Speed of the augmentation\n\nMade by `make bench`. {note}.\n\n{text}"
