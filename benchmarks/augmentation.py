@@ -141,7 +141,8 @@ class Benchmark:
             f"native: {machine['engines']['native']}"
         )
         text = "\n".join(one.markdown() for one in figures)
-        text = f"# Speed of the augmentation\n\nMade by `make bench`. {note}.\n\n{text}"
+        links = f"all figures in [{output.name}]({output.name})"
+        text = f"# Speed of the augmentation\n\nMade by `make bench`; {links}. {note}.\n\n{text}"
         output.with_suffix(".md").write_text(text)
         centres = [Cell(size, self.plan.batch) for size in self.plan.centres]
         save(picture(self.cells, centres, note), output.with_suffix(".svg"))
