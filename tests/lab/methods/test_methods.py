@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from prorandconv import ProRandConvError
 from prorandconv.lab.data.benchmarks.digits import FORMAT
 from prorandconv.lab.methods import METHODS, method_class
-from prorandconv.lab.methods.randconv import divergence
+from prorandconv.lab.methods.consistency import divergence
 from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.training import train
 
@@ -24,9 +24,14 @@ VARIANTS = [
 class Seen(torch.nn.Module):
     """A network that keeps what it is given and cannot tell classes apart."""
 
+    def __init__(self):
+        super().__init__()
+        self.pool = torch.nn.AvgPool2d(2)
+
     def forward(self, images):
         self.images = images
-        return torch.zeros(len(images), 10, requires_grad=True) + images.mean((1, 2, 3))[:, None]
+        brightness = self.pool(images).mean((1, 2, 3))[:, None]
+        return torch.zeros(len(images), 10, requires_grad=True) + brightness
 
 
 def batch():

@@ -1,10 +1,14 @@
+import errno
 import json
 import math
+import os
 
 import pytest
 import torch
 from PIL import Image
 
+from prorandconv import ProRandConvError
+from prorandconv.lab.run.checkpoint import checksum, network_weights, read_state, write_state
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.directory import (
     BEST,
@@ -15,9 +19,14 @@ from prorandconv.lab.run.directory import (
     RunDirectory,
     RunError,
 )
+from prorandconv.lab.run.notes import notes
+from prorandconv.lab.run.optimisation import learning_rate
+from prorandconv.lab.run.ranks import Ranks
 from prorandconv.lab.run.replay import replay
+from prorandconv.lab.run.signals import StopRequest
 from prorandconv.lab.run.trained import Trained
-from prorandconv.lab.run.training import learning_rate, train
+from prorandconv.lab.run.training import DivergedError, Run, train
+from prorandconv.lab.run.trial import try_step
 
 
 def lines(folder):
@@ -121,9 +130,9 @@ def test_a_damaged_checkpoint_costs_time_but_no_bit(done, tmp_path, capsys, both
         content[len(content) // 2] ^= 1
         (folder / name).write_bytes(content)
     train(config, Execution(runs=tmp_path))
-    told = capsys.readouterr().err
-    assert "state.pt is damaged" in told
-    assert ("begins anew" in told) == both
+    messages = capsys.readouterr().err
+    assert "state.pt is damaged" in messages
+    assert ("begins anew" in messages) == both
     assert outcome(folder) == expected
 
 
@@ -134,14 +143,15 @@ def test_a_run_in_use_is_refused(small_run, tmp_path):
         train(config, Execution(runs=tmp_path, quiet=True))
 
 
-def test_a_loss_that_is_not_a_number_ends_the_run_and_can_be_replayed(small_run, tmp_path):
-    config = small_run("erm", learning_rate=1e12, schedule="constant")
-    with pytest.raises(RunError, match="last good checkpoint is kept"):
+def test_weights_that_are_not_finite_end_the_run_and_never_reach_a_checkpoint(small_run, tmp_path):
+    config = small_run("own_learners:Explosion", options={"step": 15})
+    with pytest.raises(DivergedError, match="not finite in epoch 2"):
         train(config, Execution(runs=tmp_path, quiet=True, checkpoint_minutes=0))
     folder = config.directory(tmp_path)
-    state, told = RunDirectory(folder).load_state()
-    assert told == []
-    assert all(torch.isfinite(value).all() for value in state["network"].values())
+    state, messages = read_state(RunDirectory(folder))
+    assert messages == []
+    assert (state["run"]["epoch"], state["run"]["step"]) == (1, 4)
+    assert all(torch.isfinite(value).all() for value in network_weights(state).values())
     assert not (folder / RESULT).exists()
 
 
@@ -158,10 +168,70 @@ def test_training_data_that_changed_is_refused(done, tmp_path):
     config, folder, _ = done
     (folder / RESULT).unlink()
     directory = RunDirectory(folder)
-    state, _ = directory.load_state()
-    directory.save_state({**state, "data": "other"})
+    state, _ = read_state(directory)
+    write_state(directory, {**state, "data": "other"})
     with pytest.raises(RunError, match="other training images"):
         train(config, Execution(runs=tmp_path, quiet=True))
+
+
+@pytest.mark.parametrize(
+    ("method", "found"),
+    [
+        ("own_lab:no_tensor", "which gives a float for 4 images"),
+        ("own_lab:by_image", r"which gives a tensor of shape \(4,\) for 4 images"),
+        ("own_lab:without_gradient", "which gives a loss without gradient"),
+        ("own_lab:demanding", "which gives AttributeError: 'Sequential' object has no attribute"),
+    ],
+)
+def test_a_method_that_does_not_fit_is_refused_before_the_first_step(
+    small_run, tmp_path, method, found
+):
+    with pytest.raises(ProRandConvError, match=f"method: got .{method}, {found}"):
+        train(small_run(method), Execution(runs=tmp_path, quiet=True))
+    assert not list(tmp_path.rglob(STATE))
+
+
+def test_the_trial_of_a_method_leaves_no_trace_in_the_run(small_run, tmp_path):
+    config = small_run("own_lab:weighted", network="own_learners:network")
+    run = Run(Ranks(torch.device("cpu")), config, Execution(runs=tmp_path), None, StopRequest())
+
+    def state():
+        """Dropout draws, and batch normalisation counts."""
+        return checksum([run.learner.state_dict(), run.generators.own()])
+
+    before = state()
+    images, labels = next(iter(run._batches(torch.Generator(), 0)))
+    try_step(config, run.learner, images, labels)
+    assert state() == before
+    next(run.learner.train().step(images, labels, None))  # which a trial is not
+    assert state() != before
+
+
+def test_a_full_disk_at_the_timing_does_not_end_a_run(small_run, tmp_path, capsys, monkeypatch):
+    def full(self, name, line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(RunDirectory, "append_line", full)
+    result = train(small_run("erm", epochs=1), Execution(runs=tmp_path, quiet=True))
+    assert result["last"]["epoch"] == 1
+    assert "timing.jsonl could not be written: No space left on device" in capsys.readouterr().err
+
+
+def test_a_damaged_checkpoint_is_noted_and_told_though_nothing_else_is(done, tmp_path, capsys):
+    config, folder, _ = done
+    (folder / RESULT).unlink()
+    (folder / STATE).write_bytes(b"nonsense")
+    train(config, Execution(runs=tmp_path, quiet=True))
+    (line,) = notes(folder)
+    assert "state.pt is damaged (UnpicklingError while reading it); set aside as" in line
+    assert "state.pt is damaged" in capsys.readouterr().err
+
+
+def test_one_image_of_each_class_is_too_few_and_said_so(mini, write, tmp_path):
+    write.tree(tmp_path / "own", ("one", "two"), ("cat", "dog"), count=1, size=32)
+    config = RunConfig.paper("folder", "one", "erm", data_root=tmp_path / "own", epochs=1)
+    with pytest.raises(RunError, match="one has 0 images for the val split, and at least 1"):
+        train(config, Execution(runs=tmp_path / "runs", quiet=True))
 
 
 def test_the_learning_rate_follows_a_cosine():
@@ -189,8 +259,11 @@ def test_several_sources_and_one_target_are_the_same_code(mini, write, tmp_path)
     assert result["images"]["train"] + result["images"]["val"] == 48
 
 
-def test_a_trained_network_is_measured_again_with_the_same_result(done):
-    _, folder, result = done
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_a_trained_network_is_measured_again_with_the_same_result(small_run, tmp_path, precision):
+    config = small_run("erm", network="own_lab:precision_bound", precision=precision, epochs=1)
+    result = train(config, Execution(runs=tmp_path, quiet=True, accelerator="cpu"))
+    folder = config.directory(tmp_path)
     found = Trained.load(folder).evaluate()
     expected = result["best_validation"]["targets"]
     assert {name: one.to_mapping() for name, one in found.items()} == expected

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection, wait
 import torch
 
 from ..run.config import Execution, RunConfig
-from ..run.environment import StopRequest, signals
+from ..run.signals import StopRequest, signals
 from ..run.training import StoppedError
 from . import LaunchOptions
 from .outcome import Outcome, attempt_plain, plain

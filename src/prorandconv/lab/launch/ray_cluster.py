@@ -13,7 +13,7 @@ from ...errors import ProRandConvError
 from ..files import CACHE_VARIABLE, DATA_VARIABLE
 from ..run.config import Execution, RunConfig
 from ..run.directory import PREVIOUS, RESULT, STATE, RunDirectory
-from ..run.environment import StopRequest, signals
+from ..run.signals import StopRequest, signals
 from ..run.training import StoppedError
 from . import LaunchOptions
 from .outcome import Outcome, attempt_plain, plain

@@ -1,28 +1,29 @@
-"""The methods of the paper's tables, one file each, and whatever a user brings."""
+"""The methods of the paper's tables, others of the literature, and whatever a user brings."""
 
 from __future__ import annotations
 
 from importlib import import_module
 
 from ..errors import unknown_name
-from .contract import Loss, Method
-from .custom import own_method
+from .contract import Method
 
 METHODS = {
     "erm": "erm:ERM",
     "randconv": "randconv:RandConvMethod",
-    "progressive": "progressive:Progressive",
+    "progressive": "pro_randconv:Progressive",
     "pro-randconv": "pro_randconv:ProRandConvMethod",
-    "color-jitter": "color_jitter:ColorJitter",
-    "grayscale": "grayscale:Grayscale",
-    "perspective": "perspective:Perspective",
-    "rotate": "rotate:Rotate",
-    "autoaugment": "autoaugment:AutoAugment",
-    "randaugment": "randaugment:RandAugment",
+    "color-jitter": "traditional:ColorJitter",
+    "grayscale": "traditional:Grayscale",
+    "perspective": "traditional:Perspective",
+    "rotate": "traditional:Rotate",
+    "autoaugment": "traditional:AutoAugment",
+    "randaugment": "traditional:RandAugment",
+    "augmix": "augmix:AugMix",
+    "mixstyle": "mixstyle:MixStyle",
 }
 """Where each method is: a module beside this one, and the class in it."""
 
-__all__ = ["METHODS", "Loss", "Method", "method_class"]
+__all__ = ["METHODS", "Method", "method_class"]
 
 
 def method_class(name: str) -> type[Method]:
@@ -37,5 +38,7 @@ def method_class(name: str) -> type[Method]:
         found: type[Method] = getattr(import_module(f".{module}", __package__), attribute)
         return found
     if ":" in name:
-        return own_method(name)
+        from .custom import custom_method  # only here: it waits for torch
+
+        return custom_method(name)
     raise unknown_name("method", name, METHODS, also=", or package.module:function")

@@ -1,31 +1,43 @@
-"""What a method is: options, and from them the loss of a mini-batch."""
+"""What a method of training is: options, and from them what is learnt in a step."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor, nn
+if TYPE_CHECKING:  # --help must not wait for torch
+    from torch import nn
 
-if TYPE_CHECKING:
     from ..data import ImageFormat
-
-Loss = Callable[[nn.Module, Tensor, Tensor, torch.Generator], Tensor]
-"""(network, images, labels, generator) -> the loss to be minimised.
-
-Images are normalised, ``(N, 3, S, S)``, labels ``(N,)``. Everything random comes from the
-generator, which lives on the CPU: the same state gives the same loss. The
-network is called once.
-"""
+    from .learner import Augment, Learner, Loss, Task
 
 
 @dataclass(frozen=True)
-class Method(ABC):
-    """A way of training, described by its options, which are the fields."""
+class Method:
+    """A way of training, described by its options, which are the fields.
 
-    @abstractmethod
+    A method overrides as little as it needs: ``augmentation`` if it learns from other images (see
+    :class:`~prorandconv.lab.methods.augmenting.Augmenting`), ``loss`` if it minimises something
+    else than cross-entropy, ``learner`` if it has modules, optimisers or memories of its own,
+    ``adapt`` if another network is to be evaluated.
+    """
+
+    def augmentation(self, format: ImageFormat) -> Augment | None:
+        """One draw of what this method does to images of this format; None: it leaves them."""
+        return None
+
     def loss(self, format: ImageFormat) -> Loss:
-        """The loss function for images of this format."""
+        """The loss for images of this format: cross-entropy of the images as they are."""
+        from .learner import cross_entropy
+
+        return cross_entropy
+
+    def adapt(self, network: nn.Module, classes: int) -> nn.Module:
+        """The network to be trained and evaluated, made of the one that the run asks for."""
+        return network
+
+    def learner(self, network: nn.Module, task: Task) -> Learner:
+        """What is trained: the network by :meth:`loss`, with one optimiser."""
+        from .learner import OneLoss
+
+        return OneLoss(network, self.loss(task.format))

@@ -1,25 +1,21 @@
-"""Pro-RandConv: the paper's method (Algorithm 1)."""
+"""Pro-RandConv, the paper's method (Algorithm 1), and Progressive, its plain form."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
-
-from ... import ProRandConv, select
+from ... import ProRandConv
 from ...checks import Range
 from ...functional import ContrastPart, Padding
-from ...selection import Strategy
 from ...transforms import EPS
 from ..data import ImageFormat
-from .contract import Loss, Method
+from .augmenting import Augmenting
+from .learner import Augment
 
 
 @dataclass(frozen=True)
-class ProRandConvMethod(Method):
+class ProRandConvMethod(Augmenting):
     """For each mini-batch, draw one random convolution block, apply it L times, learn from both.
 
     The loss is the mean cross-entropy of the original images X_0 and the augmented images X_L, in
@@ -49,18 +45,16 @@ class ProRandConvMethod(Method):
     weight_std: float | Range | None = None
     """σ_w, or its range; None: 1 / sqrt(k² C)"""
     padding: Padding = "zeros"
-    """how an image goes on outside"""
+    """border mode: what an image is taken to be outside"""
     bound: Literal["auto", "clamp", "standardise"] | None = "auto"
     """what bounds the result where contrast does not"""
     output: Literal["tanh", "pixels"] = "tanh"
     """feed [-1, 1] to the network as it is, or mapped to the range of normalised pixels"""
     mode: Literal["batch", "sample"] = "batch"
     """one draw for the mini-batch, or one for each image"""
-    selection: Strategy | float = "both"
-    """images to learn from: both, original, augmented, either, uniform, or a share of originals"""
 
-    def loss(self, format: ImageFormat) -> Loss:
-        """Cross-entropy of original and augmented images."""
+    def augmentation(self, format: ImageFormat) -> Augment:
+        """The random convolution block."""
         augment = ProRandConv(
             self.kernel_size,
             self.max_repeats,
@@ -81,9 +75,41 @@ class ProRandConvMethod(Method):
             mode=self.mode,
         )
 
-        def loss(network: nn.Module, x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
-            augmented = augment(x, params=augment.draw(x, generator))
-            images, index = select(x, augmented, self.selection, generator)
-            return F.cross_entropy(network(images), y[index])
+        return lambda x, generator: augment(x, params=augment.draw(x, generator))
 
-        return loss
+
+@dataclass(frozen=True)
+class Progressive(Augmenting):
+    """A 3×3 random convolution applied L times: no smoothing, no offsets, no contrast.
+
+    With the same weights in all repetitions it is the paper's Progressive (Same), with different
+    ones its Progressive (Diff).
+    """
+
+    weights: Literal["same", "different"] = "same"
+    """the same weights in all repetitions, or different ones"""
+    kernel_size: int = 3
+    """side k of the kernel, odd"""
+    max_repeats: int = 10
+    """L_max: L is drawn from 1 to this number"""
+    repeats: int | None = None
+    """a fixed L instead"""
+    bound: Literal["clamp", "standardise"] | None = "clamp"
+    """what keeps ten repetitions from growing without limit (None: nothing)"""
+    padding: Padding = "zeros"
+    """border mode: what an image is taken to be outside"""
+
+    def augmentation(self, format: ImageFormat) -> Augment:
+        """The stacked convolutions."""
+        plain = ProRandConvMethod(
+            kernel_size=self.kernel_size,
+            max_repeats=self.max_repeats,
+            repeats=self.repeats,
+            weights=self.weights,
+            smoothing=None,
+            offsets=None,
+            contrast=False,
+            padding=self.padding,
+            bound=self.bound,
+        )
+        return plain.augmentation(format)

@@ -13,7 +13,9 @@ from ... import RandConv
 from ...checks import Range
 from ...functional import ContrastPart, Padding
 from ..data import ImageFormat
-from .contract import Loss, Method
+from .consistency import divergence
+from .contract import Method
+from .learner import Augment, Loss
 
 VIEWS = 3
 
@@ -46,10 +48,10 @@ class RandConvMethod(Method):
     weight_std: float | Range | None = None
     """σ_w, or its range; None: 1 / sqrt(k² C)"""
     padding: Padding = "zeros"
-    """how an image goes on outside"""
+    """border mode: what an image is taken to be outside"""
 
-    def loss(self, format: ImageFormat) -> Loss:
-        """Cross-entropy of the first view, and consistency of all."""
+    def augmentation(self, format: ImageFormat) -> Augment:
+        """One view."""
         augment = RandConv(
             self.kernel_sizes,
             mix=self.mix,
@@ -60,21 +62,19 @@ class RandConvMethod(Method):
             weight_std=self.weight_std,
             padding=self.padding,
         )
+        return lambda x, generator: augment(x, params=augment.draw(x, generator))
+
+    def loss(self, format: ImageFormat) -> Loss:
+        """Cross-entropy of the first view, and consistency of all."""
+        augment = self.augmentation(format)
         own = self.consistency_weight
         weight = own if own is not None else (10.0 if self.mix else 5.0)
         views = VIEWS if self.consistency else 1
 
         def loss(network: nn.Module, x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
-            drawn = [augment(x, params=augment.draw(x, generator)) for _ in range(views)]
-            predictions = network(torch.cat(drawn)).chunk(views)
+            drawn = torch.cat([augment(x, generator) for _ in range(views)])
+            predictions = network(drawn).chunk(views)
             task = F.cross_entropy(predictions[0], y)
             return task + weight * divergence(predictions) if self.consistency else task
 
         return loss
-
-
-def divergence(predictions: tuple[Tensor, ...]) -> Tensor:
-    """Mean over views and images of KL(p_j || p̄), p̄ being the views' average prediction."""
-    logs = torch.stack([F.log_softmax(view.float(), dim=1) for view in predictions])
-    average = logs.exp().mean(0).clamp_min(1e-7).log()
-    return (logs.exp() * (logs - average)).sum(-1).mean()

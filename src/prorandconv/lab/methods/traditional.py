@@ -1,51 +1,122 @@
-"""What the traditional augmentations share: torchvision's own transform, applied to the batch."""
+"""The traditional augmentations: torchvision's own transforms, one draw for the mini-batch."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
+from torchvision.transforms import v2
 
-from ... import select
 from ...selection import Strategy
 from ..data import ImageFormat
-from .contract import Loss, Method
+from .augmenting import Augmenting
+from .learner import Augment
+from .pixels import from_pixels, to_pixels
+from .randomness import torch_seeded
 
 
 @dataclass(frozen=True)
-class Traditional(Method):
+class Traditional(Augmenting):
     """Cross-entropy of images that a transform of torchvision has augmented."""
 
     selection: Strategy | float = "augmented"
     """images to learn from: augmented, original, both, either, uniform, or a share of originals"""
 
     @abstractmethod
-    def transform(self) -> Callable[[Tensor], Tensor]:
-        """The transform of uint8 images ``(N, 3, S, S)``; one draw for the mini-batch."""
+    def transform(self) -> Any:
+        """The transform of uint8 images ``(N, 3, S, S)``."""
 
-    def loss(self, format: ImageFormat) -> Loss:
-        """Cross-entropy of the chosen images."""
+    def augmentation(self, format: ImageFormat) -> Augment:
+        """The transform, applied to pixels."""
         transform = self.transform()
-        mean = torch.tensor(format.mean).view(1, 3, 1, 1)
-        std = torch.tensor(format.std).view(1, 3, 1, 1)
 
-        def augmented(x: Tensor, generator: torch.Generator) -> Tensor:
-            means, stds = mean.to(x.device), std.to(x.device)
-            pixels = (x * stds + means).mul(255).round().clamp(0, 255).to(torch.uint8)
-            # Torchvision draws from the global generator only, which belongs to the network.
-            with torch.random.fork_rng(devices=[]):
-                seed = torch.randint(2**32, (), generator=generator)
-                torch.default_generator.manual_seed(int(seed))
-                pixels = transform(pixels)
-            return (pixels / 255 - means) / stds
+        def augment(x: Tensor, generator: torch.Generator) -> Tensor:
+            with torch_seeded(generator):  # torchvision draws from torch's own generator only
+                return from_pixels(transform(to_pixels(x, format)), format)
 
-        def loss(network: nn.Module, x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
-            with torch.no_grad():
-                images, index = select(x, augmented(x, generator), self.selection, generator)
-            return F.cross_entropy(network(images), y[index])
+        return augment
 
-        return loss
+
+@dataclass(frozen=True)
+class ColorJitter(Traditional):
+    """Brightness, contrast, saturation and hue of each mini-batch are changed at random."""
+
+    brightness: float = 0.5
+    """largest relative change of the brightness"""
+    contrast: float = 0.5
+    """largest relative change of the contrast"""
+    saturation: float = 0.5
+    """largest relative change of the saturation"""
+    hue: float = 0.5
+    """largest turn of the hue, 0.5 being half of the circle"""
+
+    def transform(self) -> Any:
+        """Torchvision's transform."""
+        return v2.ColorJitter(self.brightness, self.contrast, self.saturation, self.hue)
+
+
+@dataclass(frozen=True)
+class Grayscale(Traditional):
+    """Mini-batches lose their colours at random."""
+
+    p: float = 0.5
+    """probability that a mini-batch becomes grey"""
+
+    def transform(self) -> Any:
+        """Torchvision's transform."""
+        return v2.RandomGrayscale(self.p)
+
+
+@dataclass(frozen=True)
+class Perspective(Traditional):
+    """Mini-batches are seen from the side at random."""
+
+    distortion: float = 0.5
+    """how far corners move at most, as a share of half of the side"""
+    p: float = 0.5
+    """probability that a mini-batch is distorted"""
+
+    def transform(self) -> Any:
+        """Torchvision's transform."""
+        return v2.RandomPerspective(self.distortion, self.p)
+
+
+@dataclass(frozen=True)
+class Rotate(Traditional):
+    """Each mini-batch is turned by a random angle."""
+
+    degrees: float = 30.0
+    """largest angle, either way"""
+
+    def transform(self) -> Any:
+        """Torchvision's transform."""
+        return v2.RandomRotation(self.degrees)
+
+
+@dataclass(frozen=True)
+class AutoAugment(Traditional):
+    """Each mini-batch goes through a random pair of operations of a learnt policy (Cubuk 2019)."""
+
+    policy: Literal["imagenet", "cifar10", "svhn"] = "imagenet"
+    """data set that the policy was learnt on; svhn would know a target of Digits"""
+
+    def transform(self) -> Any:
+        """Torchvision's transform."""
+        return v2.AutoAugment(v2.AutoAugmentPolicy(self.policy))
+
+
+@dataclass(frozen=True)
+class RandAugment(Traditional):
+    """Each mini-batch goes through some random operations of one magnitude (Cubuk 2020)."""
+
+    operations: int = 2
+    """how many operations in a row"""
+    magnitude: int = 9
+    """how strong they are, of 31"""
+
+    def transform(self) -> Any:
+        """Torchvision's transform."""
+        return v2.RandAugment(self.operations, self.magnitude)

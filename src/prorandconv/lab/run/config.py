@@ -34,7 +34,7 @@ class RunConfig:
     """domain or domains to train on; the other domains are the targets"""
     method: str = "pro-randconv"
     """erm, randconv, progressive, pro-randconv, color-jitter, grayscale, perspective, rotate,
-    autoaugment, randaugment, or package.module:function"""
+    autoaugment, randaugment, augmix, mixstyle, or package.module:function"""
     options: Method = field(default_factory=lambda: method_class("pro-randconv")())
     """options of the method"""
     network: str = "lenet"

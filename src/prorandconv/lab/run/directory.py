@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-import torch
 from filelock import FileLock, Timeout
 from torch import Tensor
 
@@ -109,57 +105,3 @@ class RunDirectory:
         content = safetensors.torch.save(plain, metadata)
         if not path.exists() or path.read_bytes() != content:
             self.write(BEST, content)
-
-    def save_state(self, state: Mapping[str, Any]) -> None:
-        """Write the checkpoint; the one before it is kept."""
-        buffer = io.BytesIO()
-        torch.save({"checksum": checksum(state), "state": state}, buffer)
-        self.write(STATE, buffer.getbuffer())
-
-    def load_state(self) -> tuple[dict[str, Any] | None, list[str]]:
-        """The latest checkpoint that is intact, and what to tell about damaged ones.
-
-        A damaged checkpoint is set aside under another name.
-        """
-        told: list[str] = []
-        for name in (STATE, PREVIOUS):
-            path = self.path / name
-            if not path.exists():
-                continue
-            problem = "its checksum is wrong"
-            try:
-                stored = torch.load(path, map_location="cpu", weights_only=True)
-                if stored["checksum"] == checksum(stored["state"]):
-                    return stored["state"], told
-            except Exception as error:  # a damaged file raises almost anything
-                problem = f"{type(error).__name__} while reading it"
-            aside = path.with_name(f"{path.stem}.damaged-{path.stat().st_mtime_ns}.pt")
-            os.replace(path, aside)
-            told.append(f"{path} is damaged ({problem}); set aside as {aside.name}")
-        if told:
-            told.append("no intact checkpoint is left: the run begins anew")
-        return None, told
-
-
-def checksum(state: Any) -> str:
-    """A hash of a tree of tensors and plain values."""
-    digest = hashlib.sha256()
-
-    def feed(value: Any) -> None:
-        if isinstance(value, Tensor):
-            digest.update(f"{value.dtype}{tuple(value.shape)}".encode())
-            flat = value.detach().cpu().contiguous().reshape(-1)
-            digest.update(flat.view(torch.uint8).numpy().data if flat.numel() else b"")
-        elif isinstance(value, Mapping):
-            for key, inner in value.items():
-                digest.update(f"{key!r}:".encode())
-                feed(inner)
-        elif isinstance(value, list | tuple):
-            digest.update(f"[{len(value)}".encode())
-            for inner in value:
-                feed(inner)
-        else:
-            digest.update(repr(value).encode())
-
-    feed(state)
-    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""How a run shows itself: a bar on a terminal, sparse lines elsewhere, TensorBoard if asked."""
+"""How a run shows itself: a bar on a terminal, a line an epoch elsewhere, TensorBoard if asked."""
 
 from __future__ import annotations
 
@@ -9,11 +9,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.progress import BarColumn, Progress, TextColumn
 
-SECONDS_BETWEEN_LINES = 15.0
+SECONDS_BETWEEN_LINES = 60.0
+"""Within an epoch, where there is no bar."""
 SECONDS_BETWEEN_UPDATES = 0.5
+
+
+class RoomForEcho(Console):
+    """A console a little narrower than the terminal.
+
+    Terminals show Ctrl-C as ``^C``; at the end of a full line that would begin another one, and
+    the bar could not be erased any more.
+    """
+
+    @property  # type: ignore[misc]
+    def size(self) -> ConsoleDimensions:
+        """Width and height without the room."""
+        width, height = super().size
+        return ConsoleDimensions(max(width - 4, 1), height)
 
 
 class RunDisplay:
@@ -48,7 +63,7 @@ class RunDisplay:
         self._bar: Progress | None = None
         if shown and sys.stderr.isatty():
             columns = (BarColumn(20), TextColumn("{task.description}"))
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar = Progress(*columns, console=RoomForEcho(stderr=True), transient=True)
             self._task = self._bar.add_task("", total=epochs * steps, completed=done)
         self._writer: Any = None
         if tensorboard is not None:
@@ -80,6 +95,13 @@ class RunDisplay:
         elif self._shown:
             print(text, file=sys.stderr, flush=True)
 
+    def warn(self, text: str) -> None:
+        """Print a line that has to be seen, even if nothing else is shown."""
+        if self._shown:
+            self.say(text)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
     def step(self, epoch: int, loss: float, images: int) -> None:
         """One more step is done."""
         self._done += 1
@@ -89,29 +111,30 @@ class RunDisplay:
             self._rate = self._images / (now - self._mark)
             self._mark, self._images = now, 0
             if self._bar is not None:
-                text = self._described(epoch, loss, now)
+                text = self._described(epoch, loss)
                 self._bar.update(self._task, completed=self._done, description=text)
         if self._bar is None and now - self._last_line > SECONDS_BETWEEN_LINES:
-            self._last_line = now
-            self.say(f"{self._title}: {self._described(epoch, loss, now)}")
+            self._line(epoch, loss)
 
-    def _described(self, epoch: int, loss: float, now: float) -> str:
-        ran = self._done - self._before
-        left = (now - self._began) / max(ran, 1) * (self._epochs * self._steps - self._done)
-        accuracy = "" if self._accuracy is None else f", accuracy {self._accuracy:.1f} %"
+    def _line(self, epoch: int, loss: float) -> None:
+        self._last_line = time.monotonic()
+        self.say(f"{self._title}: {self._described(epoch, loss)}")
+
+    def _described(self, epoch: int, loss: float) -> str:
+        ran, total = self._done - self._before, self._epochs * self._steps
+        left = (time.monotonic() - self._began) / max(ran, 1) * (total - self._done)
+        accuracy = "" if self._accuracy is None else f", validation accuracy {self._accuracy:.1f} %"
+        rate = f", {self._rate:.0f} images/s" if self._rate else ""
         return (
-            f"epoch {epoch}/{self._epochs}, loss {loss:.3f}{accuracy}, "
-            f"{self._rate:.0f} images/s, {duration(left)} left"
+            f"epoch {epoch}/{self._epochs}, loss {loss:.3f}{accuracy}{rate}, {duration(left)} left"
         )
-
-    def pause(self) -> None:
-        """Leave out of the rate what is not training."""
-        self._mark, self._images = time.monotonic(), 0
 
     def epoch(self, line: Mapping[str, Any]) -> None:
         """An epoch is done, with this line of metrics."""
         self._accuracy = line["val_accuracy"]
-        self.pause()
+        self._mark, self._images = time.monotonic(), 0  # measuring does not count as training
+        if self._bar is None:
+            self._line(line["epoch"], line["train_loss"])
         if self._writer is not None:
             for name in ("train_loss", "val_accuracy", "learning_rate"):
                 self._writer.add_scalar(name, line[name], line["epoch"])

@@ -1,23 +1,21 @@
-"""What a run asks of its process: signals, determinism, and a note of where it ran."""
+"""What a run computes with: device, precision, determinism, and a note of where it ran."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import platform
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
 import torch.utils.deterministic
 
 from ... import engines
+from ...errors import ProRandConvError
 
 _FILLING = "fill_uninitialized_memory"
 """A switch of torch's that is set by name, as the module has it only when it runs."""
@@ -77,42 +75,32 @@ def deterministic(wanted: bool) -> Iterator[None]:
         torch.backends.cudnn.deterministic = cudnn
 
 
-class StopRequest:
-    """A handler of signals that is true once SIGTERM or Ctrl-C has come.
+def autocast(device: torch.device, precision: str) -> torch.autocast:
+    """The numeric precision of a run's network, in training and in evaluation alike.
 
-    What was begun is then finished and saved; a second Ctrl-C does not wait for that.
+    Args:
+        device: where the network is.
+        precision: ``"32-true"`` or ``"bf16-mixed"``.
     """
-
-    def __init__(self) -> None:
-        self._came = False
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Take note of a signal."""
-        if self._came and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        self._came = True
-
-    def __bool__(self) -> bool:
-        return self._came
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed")
 
 
-@contextmanager
-def signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Handle SIGTERM and SIGINT; other threads than the main one cannot."""
-    before = {}
-    try:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            before[number] = signal.signal(number, handler)
-    except ValueError:
-        pass
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
+def device_of(accelerator: str) -> torch.device:
+    """The device that a name stands for.
 
-
-def pass_on(number: int, frame: FrameType | None) -> None:
-    """The parent of the processes: they save, it waits."""
-    for child in multiprocessing.active_children():
-        child.terminate()
+    Args:
+        accelerator: auto (the fastest there is), cpu, cuda or mps.
+    """
+    there = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    found = [name for name, present in there.items() if present]
+    if accelerator == "auto":
+        return torch.device(found[0])
+    if accelerator not in found:
+        raise ProRandConvError.about(
+            "accelerator", accelerator, f"auto or what this machine has: {', '.join(found)}"
+        )
+    return torch.device(accelerator)

@@ -11,6 +11,7 @@ from torch import nn
 
 from ..data import Benchmark, Images
 from ..data.subset import Subset
+from .environment import autocast
 
 PIXELS = 256 * 32 * 32
 """Pixels of a batch: 256 images of 32 pixels, or as few as memory wants of large ones."""
@@ -59,6 +60,7 @@ def evaluate(
     images: Images,
     *,
     device: torch.device | str = "cpu",
+    precision: str = "32-true",
     between: Callable[[], None] = lambda: None,
 ) -> Evaluation:
     """Compare a network's classes with the labels, image by image.
@@ -67,13 +69,15 @@ def evaluate(
         network: in whatever mode; it is left in evaluation mode.
         images: of one split, never augmented.
         device: where the network is.
+        precision: of the run that the network comes from; other numbers give other figures.
         between: called after each batch; may raise to give up.
     """
     count = len(images.classes)
     confusion = torch.zeros(count * count, dtype=torch.int64)
     network.eval()
     batch_size = max(PIXELS // images.format.image_size**2, 1)
-    with torch.inference_mode():
+    device = torch.device(device)
+    with torch.inference_mode(), autocast(device, precision):
         for pixels, labels in images.batches(batch_size, device=device):
             predicted = network(pixels).argmax(1)
             confusion += torch.bincount(labels * count + predicted, minlength=count * count).cpu()

@@ -1,4 +1,4 @@
-"""A step that failed, once more."""
+"""A step that failed: kept, and done once more."""
 
 from __future__ import annotations
 
@@ -8,26 +8,58 @@ import torch
 from torch import Tensor
 
 from ..data import get_benchmark
+from ..methods.learner import Learner, Task
 from ..models import build
 from .config import RunConfig
 from .directory import CONFIG
 
 
+def keep_step(
+    path: Path, learner: Learner, images: Tensor, labels: Tensor, generators: list[Tensor]
+) -> None:
+    """Keep what a step is made of.
+
+    Args:
+        path: the file.
+        learner: as it is when the loss is found.
+        images: of the mini-batch.
+        labels: theirs.
+        generators: states before the step: of the augmentation, and torch's own.
+    """
+    step = {
+        "learner": learner.state_dict(),
+        "images": images.cpu(),
+        "labels": labels.cpu(),
+        "augmentation": generators[0],
+        "torch": generators[1],
+    }
+    torch.save(step, path)
+
+
 def replay(run: Path, file: str = "nan-rank0.pt") -> Tensor:
-    """Compute the loss of a step that a failed run has kept, with its graph for a closer look.
+    """Compute the losses of a step that a failed run has kept, until one is not finite.
+
+    Returns:
+        That loss, with its graph for a closer look; if all are finite, the last one.
 
     Args:
         run: the run's directory.
         file: the step's file in it.
     """
     config = RunConfig.read(run / CONFIG)
-    step = torch.load(run / file, weights_only=True)
+    step = torch.load(run / file, map_location="cpu", weights_only=True)
     benchmark = get_benchmark(config.benchmark, config.data_root)
     classes, size = len(benchmark.classes), benchmark.image_size
     network = build(config.network, classes=classes, image_size=size)
-    network.load_state_dict(step["weights"])
+    source = benchmark.load(config.source, "train")
+    task = Task(benchmark.format, classes, config.epochs, len(source), source, lambda one: one)
+    learner = config.options.learner(config.options.adapt(network, classes), task)
+    learner.load_state_dict(step["learner"])
     generator = torch.Generator()
     generator.set_state(step["augmentation"])
     torch.set_rng_state(step["torch"])
-    loss = config.options.loss(benchmark.format)
-    return loss(network.train(), step["images"], step["labels"], generator)
+    for losses in learner.train().step(step["images"], step["labels"], generator):
+        for loss in losses.values():
+            if not torch.isfinite(loss):
+                return loss
+    return loss

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .evaluation import Evaluation
+from .measuring import Measured
 
 Result = dict[str, Any]
 """The content of result.json."""
 
 
 @dataclass
-class Position:
+class RunState:
     """How far a run is, and what it has found so far; plain values, stored in ``state.pt``."""
 
     epoch: int = 0
@@ -33,31 +34,41 @@ class Position:
     oracle: dict[str, Any] = field(default_factory=dict)
     """targets when their average was best, in full"""
 
-    def end_epoch(self, line: dict[str, Any], measured: Mapping[str, Evaluation]) -> bool:
-        """Take in what an epoch has given; True if its weights are the best so far.
+    def end_epoch(self, measured: Measured, learning_rate: float) -> dict[str, Any]:
+        """Take in what an epoch has given; returns its line of metrics.
 
         Of epochs with the same validation accuracy, the first is selected.
         """
-        if measured:
-            full = {name: found.to_mapping() for name, found in measured.items()}
-            self.last = {"epoch": line["epoch"], "targets": full}
-            if line["average"] is not None and line["average"] > self.oracle.get("average", -1.0):
-                self.oracle = {"epoch": line["epoch"], "average": line["average"], "targets": full}
-        better = bool(line["val_accuracy"] > self.best.get("val_accuracy", -1.0))
-        if better:
-            self.best = {"epoch": line["epoch"], "val_accuracy": line["val_accuracy"]}
+        self.epoch += 1
+        line: dict[str, Any] = {
+            "epoch": self.epoch,
+            "learning_rate": learning_rate,
+            "train_loss": self.loss_sum / self.images_seen,
+            "images": self.images_seen,
+            "val_accuracy": measured.validation.accuracy,
+        }
+        if measured.targets is not None:
+            line["targets"] = {name: one.accuracy for name, one in measured.targets.items()}
+            line["average"] = measured.average
+            full = {name: one.to_mapping() for name, one in measured.targets.items()}
+            self.last = {"epoch": self.epoch, "targets": full}
+            if measured.average is not None and measured.average > self.oracle.get("average", -1.0):
+                self.oracle = {"epoch": self.epoch, "average": measured.average, "targets": full}
+        if line["val_accuracy"] > self.best.get("val_accuracy", -1.0):
+            self.best = {"epoch": self.epoch, "val_accuracy": line["val_accuracy"]}
         self.history.append(line)
-        self.epoch, self.step, self.loss_sum, self.images_seen = line["epoch"], 0, 0.0, 0
-        return better
+        self.step, self.loss_sum, self.images_seen = 0, 0.0, 0
+        return line
 
-    def figures(self, averaged: Sequence[str], selected: Mapping[str, Any]) -> Result:
+    def figures(self, averaged: Sequence[str], selected: Mapping[str, Evaluation] | None) -> Result:
         """The three choices of weights: best validation, last, and best target.
 
         The last one looks at what nobody knows beforehand: hence its mark.
 
         Args:
             averaged: targets of the paper's average.
-            selected: the targets, measured with the best-validation weights.
+            selected: the targets, measured with the best-validation weights; None if these are the
+                last ones.
         """
 
         def of(epoch: int, targets: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,9 +80,10 @@ class Position:
                 "targets": dict(targets),
             }
 
-        oracle = self.oracle
+        last, oracle = self.last["targets"], self.oracle
+        chosen = {name: one.to_mapping() for name, one in selected.items()} if selected else last
         return {
-            "best_validation": of(self.best["epoch"], selected),
-            "last": of(self.epoch, self.last["targets"]),
+            "best_validation": of(self.best["epoch"], chosen),
+            "last": of(self.epoch, last),
             "oracle": {"oracle": True} | of(oracle["epoch"], oracle["targets"]) if oracle else {},
         }

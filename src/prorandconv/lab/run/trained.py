@@ -18,6 +18,7 @@ from ..data.pixels import normalise, resize
 from ..errors import RunError
 from ..models import build
 from ..progress import progress
+from .checkpoint import network_weights, read_state
 from .config import RunConfig
 from .directory import BEST, CONFIG, RunDirectory
 from .evaluation import Evaluation, Targets, evaluate
@@ -66,10 +67,12 @@ class Trained:
                 raise RunError.at(run / BEST, "is not there", "train at least one epoch")
             weights = safetensors.torch.load_file(run / BEST)
         else:
-            state, told = RunDirectory(run).load_state()
+            state, messages = read_state(RunDirectory(run), set_aside=False)
             if state is None:
-                raise RunError.at(run, "; ".join([*told, "has no checkpoint"]), "train it first")
-            weights = state["network"]
+                raise RunError.at(
+                    run, "; ".join([*messages, "has no checkpoint"]), "train it first"
+                )
+            weights = network_weights(state)
         network.load_state_dict(weights)
         return cls(config, benchmark, network.eval())
 
@@ -79,7 +82,7 @@ class Trained:
         found = {}
         with progress("measuring", len(targets.names), unit="domains") as advance:
             for name in targets.names:
-                found[name] = evaluate(self.network, targets[name])
+                found[name] = evaluate(self.network, targets[name], precision=self.config.precision)
                 advance(1)
         return found
 

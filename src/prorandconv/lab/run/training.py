@@ -1,43 +1,52 @@
 """One run: config in, result directory out.
 
-Read it from the top: :func:`train` starts the processes, :func:`_run` prepares or resumes, ``Run``
-goes through epochs and steps. Whatever is random in a step comes from three generators (order of
-the images, augmentation, torch's own for dropout) whose states are in ``state.pt``: a run that was
-killed goes on as if it had not been.
+Read it from the top: :func:`train` starts the processes, :func:`_run` is what each of them does,
+``Run`` goes through epochs and steps. What has state is in a checkpoint: a run that was killed is
+resumed as if it had not been.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
-import os
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, nullcontext
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any, NoReturn
 
 import torch
-import torch.distributed
 from lightning_fabric import Fabric
-from torch import Tensor, nn
-from torch.multiprocessing.spawn import ProcessRaisedException
+from torch import Tensor
 
 from ..data import Images, get_benchmark
 from ..data.subset import Subset
 from ..errors import RunError
+from ..methods.learner import Task
 from ..models import build, macs
+from .checkpoint import Checkpoints
 from .config import Execution, RunConfig
 from .directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory
 from .display import RunDisplay
-from .environment import StopRequest, deterministic, environment, pass_on, signals
-from .evaluation import Evaluation, Targets, evaluate
-from .result import Position, Result
+from .environment import deterministic, environment
+from .evaluation import Evaluation, Targets
+from .generators import Generators
+from .measuring import Measuring, copied
+from .notes import note
+from .optimisation import (
+    NotFiniteError,
+    learn,
+    learning_rate,
+    optimiser_maker,
+    set_learning_rates,
+)
+from .processes import in_processes
+from .ranks import Ranks
+from .replay import keep_step
+from .result import Result, RunState
+from .signals import StopRequest, signals
+from .trial import try_step
 
 
 class StoppedError(RunError):
-    """A run that was asked to stop: it is saved, and the same command goes on."""
+    """A run that was asked to stop: it is saved, and the same command resumes it."""
 
 
 class DivergedError(RunError):
@@ -59,89 +68,100 @@ def train(config: RunConfig, execution: Execution | None = None) -> Result:
     done = RunDirectory(config.directory(execution.runs)).result()
     if done is not None:
         return done
-    by_torchrun = "TORCHELASTIC_RUN_ID" in os.environ
-    if by_torchrun and int(os.environ["WORLD_SIZE"]) != config.processes:
-        raise RunError.about(
-            "devices",
-            f"{config.devices} on {config.nodes} node(s)",
-            f"the {os.environ['WORLD_SIZE']} processes that torchrun has started",
-        )
-    spawned = config.processes > 1 and config.nodes == 1 and not by_torchrun
-    fabric = Fabric(
-        accelerator=execution.accelerator,
-        devices=config.devices,
-        num_nodes=config.nodes,
-        strategy="ddp_spawn" if spawned else "ddp" if config.processes > 1 else "auto",
-        precision=config.precision,
-    )
-    plain = (config.to_mapping(), {**asdict(execution), "runs": str(execution.runs)})
-    launch: Callable[..., Result] = fabric.launch
-    with signals(pass_on) if spawned else nullcontext():
-        try:
-            outcome = launch(_run, *plain)
-        except ProcessRaisedException as error:
-            raise RunError(str(error).strip().splitlines()[-1]) from error
-    if "stopped" in outcome:
-        raise StoppedError(outcome["stopped"])
-    return outcome
+    ended: Result | RunError = in_processes(_run, config, execution)
+    if isinstance(ended, RunError):
+        raise ended
+    return ended
 
 
-def _run(fabric: Fabric, config_mapping: dict[str, Any], execution_mapping: Any) -> Result:
-    """What each process does; only rank 0 writes."""
-    config = RunConfig.from_mapping(config_mapping)
-    execution = Execution(**{**execution_mapping, "runs": Path(execution_mapping["runs"])})
+def _run(fabric: Fabric, config: RunConfig, execution: Execution) -> Result | RunError:
+    """What each process does; only the first one writes.
+
+    Errors on which all processes agree are returned: a process that raises has failed alone.
+    """
+    ranks = Ranks.of(fabric)
     directory = RunDirectory(config.directory(execution.runs))
     with ExitStack() as held:
-        if fabric.is_global_zero:
+        if ranks.first:
             held.enter_context(directory.locked(wait=execution.wait))
-            if (done := directory.result()) is not None and config.processes == 1:
-                return done
+        if (done := ranks.first_says(directory.result)) is not None:
+            return done
         held.enter_context(deterministic(config.deterministic))
-        run = Run(fabric, config, execution, directory)
-        held.enter_context(signals(run.stop_request))
+        stop = StopRequest()
+        held.enter_context(signals(stop))
         try:
-            return run.to_the_end()
-        except StoppedError as stopped:
-            return {"stopped": str(stopped)}
+            return Run(ranks, config, execution, directory, stop).to_the_end()
+        except (StoppedError, DivergedError) as ended:
+            return ended
 
 
 class Run:
-    """A run in one of its processes."""
+    """A run in one of its processes.
+
+    Args:
+        ranks: the processes.
+        config: the run.
+        execution: where and how.
+        directory: where its files are.
+        stop: true once it is to stop.
+    """
 
     def __init__(
-        self, fabric: Fabric, config: RunConfig, execution: Execution, directory: RunDirectory
+        self,
+        ranks: Ranks,
+        config: RunConfig,
+        execution: Execution,
+        directory: RunDirectory,
+        stop: StopRequest,
     ) -> None:
-        self.fabric, self.config, self.directory = fabric, config, directory
-        self.execution = execution
-        self.stop_request = StopRequest()
-        self.at = Position()
-        benchmark = get_benchmark(config.benchmark, config.data_root)
-        self.benchmark = benchmark
-        self.training = self._limited(benchmark.load(config.source, "train"), config.train_images)
-        self.validation = self._limited(benchmark.load(config.source, "val"), config.test_images)
-        self.targets = Targets(benchmark, config.source, config.test_images)
+        self.ranks, self.config, self.execution = ranks, config, execution
+        self.directory, self.stop = directory, stop
+        self.device = ranks.device
+        self.benchmark = get_benchmark(config.benchmark, config.data_root)
+        self.training = self._limited("train", config.train_images)
+        self.validation = self._limited("val", config.test_images)
+        self.targets = Targets(self.benchmark, config.source, config.test_images)
+        classes = len(self.benchmark.classes)
         torch.manual_seed(config.seed)
-        self.net = build(
+        network = build(
             config.network,
-            classes=len(benchmark.classes),
-            image_size=benchmark.image_size,
+            classes=classes,
+            image_size=self.benchmark.image_size,
             pretrained=config.pretrained,
             weights=config.weights,
-        ).to(memory_format=torch.channels_last)  # convolutions are faster this way
-        self.loss = config.options.loss(benchmark.format)
-        # All ranks go through the same order, each with its own part of it and its own draws.
-        torch.manual_seed(_mixed(config.seed, "network", fabric.global_rank))
-        self.order = torch.Generator().manual_seed(_mixed(config.seed, "order", 0))
-        self.augmentation = torch.Generator().manual_seed(
-            _mixed(config.seed, "augmentation", fabric.global_rank)
         )
-        self.epoch_order = self.order.get_state()
+        network = config.options.adapt(network, classes)
+        self.steps = len(self._batches(torch.Generator(), 0))
+        task = Task(
+            self.benchmark.format, classes, config.epochs, self.steps, self.training, ranks.gather
+        )
+        learner = config.options.learner(network, task)
+        # Convolutions are faster with channels last.
+        self.learner = learner.to(self.device).to(memory_format=torch.channels_last)
+        self.optimisers = self.learner.optimisers(optimiser_maker(config))
+        self.generators = Generators(config.seed, ranks)
+        self.checkpoints = Checkpoints(
+            directory,
+            ranks,
+            self.learner,
+            self.optimisers,
+            self.generators,
+            self.training.fingerprint,
+        )
+        self.measuring = Measuring(config, self.validation, self.targets, self.device, stop)
+        self.state = RunState()
         self.best_weights: dict[str, Tensor] = {}
-        optimiser = optimiser_of(config, self.net)
-        self.network, self.optimiser = fabric.setup(self.net, optimiser)
-        self.steps = len(self._batches(self.order.clone_state(), 0))
+        self.saved = time.monotonic()
 
-    def _limited(self, images: Images, limit: int | None) -> Images:
+    def _limited(self, split: Any, limit: int | None) -> Images:
+        """The source's images of a split; a run needs some of both."""
+        images = self.benchmark.load(self.config.source, split)
+        least = self.config.processes if split == "train" else 1
+        if len(images) < least:
+            raise RunError(
+                f"source {'+'.join(self.config.source)} has {len(images)} images for the {split} "
+                f"split, and at least {least} are needed: give each class more images"
+            )
         return images if limit is None else Subset(images, limit)
 
     def _batches(self, order: torch.Generator, start: int) -> Any:
@@ -149,33 +169,39 @@ class Run:
             self.config.batch_size // self.config.processes,
             generator=order,
             augment=self.config.base_augmentation,
-            device=self.fabric.device,
+            device=self.device,
             start=start,
-            shard=(self.fabric.global_rank, self.fabric.world_size),
+            shard=(self.ranks.own, self.ranks.count),
         )
 
     def to_the_end(self) -> Result:
         """Resume if there is something to resume, train, measure, write the result."""
-        told = self.load()
-        self._write(CONFIG, self.config.to_mapping())
-        self._write(ENVIRONMENT, environment(self.fabric.device, self.fabric.world_size))
-        if self.fabric.is_global_zero:
-            self.directory.write_lines(METRICS, self.at.history)
-        title = f"{self.config.benchmark} {self.config.method} {'+'.join(self.config.source)}"
+        if ":" in self.config.method or ":" in self.config.network:
+            images, labels = next(iter(self._batches(torch.Generator(), 0)))
+            try_step(self.config, self.learner, images, labels)
+        self.state, self.best_weights, messages = self.checkpoints.load()
+        state, first = self.state, self.ranks.first
+        if first:
+            note(self.directory.path, messages)
+            self.directory.write_json(CONFIG, self.config.to_mapping())
+            about = environment(self.device, self.ranks.count)
+            self.directory.write_json(ENVIRONMENT, about)
+            self.directory.write_lines(METRICS, state.history)
         with RunDisplay(
-            title,
+            f"{self.config.benchmark} {self.config.method} {'+'.join(self.config.source)}",
             epochs=self.config.epochs,
             steps=self.steps,
-            done=self.at.epoch * self.steps + self.at.step,
-            shown=self.fabric.is_global_zero and not self.execution.quiet,
+            done=state.epoch * self.steps + state.step,
+            shown=first and not self.execution.quiet,
             tensorboard=self.directory.path / "tensorboard"
-            if self.execution.tensorboard and self.fabric.is_global_zero
+            if self.execution.tensorboard and first
             else None,
         ) as self.display:
-            for line in told:
-                self.display.say(line)
-            self.saved = time.monotonic()
-            while self.at.epoch < self.config.epochs:
+            for message in messages if first else ():
+                self.display.warn(message)
+            if state.epoch or state.step:
+                self.display.say(f"resuming at epoch {state.epoch + 1}, step {state.step}")
+            while state.epoch < self.config.epochs:
                 began = time.monotonic()
                 self.train_epoch()
                 trained = time.monotonic()
@@ -185,252 +211,121 @@ class Run:
 
     def train_epoch(self) -> None:
         """Go once through the source, or through what is left of it."""
-        at = self.at
-        self.order.set_state(self.epoch_order)
-        rate = learning_rate(self.config, at.epoch)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        self.network.train()
-        for images, labels in self._batches(self.order, at.step):
-            before = (self.augmentation.get_state(), torch.get_rng_state())
-            loss = self.loss(self.network, images, labels, self.augmentation)
-            value, seen, stop, save = self._agreed(loss, len(labels))
-            if not math.isfinite(value):
-                self._fail_on(loss, images, labels, before)
-            self.optimiser.zero_grad(set_to_none=True)
-            self.fabric.backward(loss)
-            self.optimiser.step()
-            at.step += 1
-            at.loss_sum += value * seen
-            at.images_seen += seen
-            self.display.step(at.epoch + 1, value, seen)
+        state, generators = self.state, self.generators
+        generators.order.set_state(generators.epoch_order)
+        set_learning_rates(self.optimisers.values(), self.config, state.epoch)
+        self.learner.train()
+        for batch in self._batches(generators.order, state.step):
+            before = generators.own()
+            try:
+                loss_sum, seen = learn(
+                    self.learner,
+                    self.optimisers,
+                    batch,
+                    generators.augmentation,
+                    self.ranks,
+                    self.config.precision,
+                )
+            except NotFiniteError as error:
+                self._fail(error, batch, before)
+            state.step += 1
+            state.loss_sum += loss_sum
+            state.images_seen += seen
+            self.display.step(state.epoch + 1, loss_sum / seen, seen)
+            minutes = (time.monotonic() - self.saved) / 60
+            due = self.ranks.first and minutes >= self.execution.checkpoint_minutes
+            stop, save = self.ranks.summed([bool(self.stop), due])
             if stop:
-                self._stop()
+                self._save_and_stop()
             if save:
                 self.save()
 
-    def _agreed(self, loss: Tensor, images: int) -> tuple[float, int, bool, bool]:
-        """Mean loss and images over all ranks, and whether any rank wants to stop or save."""
-        minutes = (time.monotonic() - self.saved) / 60
-        save = self.fabric.is_global_zero and minutes >= self.execution.checkpoint_minutes
-        own, stop = float(loss.detach()), bool(self.stop_request)
-        if self.fabric.world_size == 1:
-            return own, images, stop, save
-        mine = torch.tensor([own * images, images, stop, save], dtype=torch.float64)
-        summed = self.fabric.all_reduce(mine.to(self.fabric.device), reduce_op="sum")
-        total = cast(Tensor, summed).tolist()
-        return total[0] / total[1], int(total[1]), total[2] > 0, total[3] > 0
-
     def finish_epoch(self) -> None:
         """Validate, measure the targets if it is their turn, select, and save."""
-        at, config = self.at, self.config
-        epoch = at.epoch + 1
-        line: dict[str, Any] = {
-            "epoch": epoch,
-            "learning_rate": learning_rate(config, at.epoch),
-            "train_loss": at.loss_sum / at.images_seen,
-            "images": at.images_seen,
-        }
-        measured: dict[str, Evaluation] = {}
-        if self._rank_0_says(self._evaluate_or_stop, epoch, line, measured):
-            self._stop()
-        if self.fabric.is_global_zero and at.end_epoch(line, measured):
-            self.best_weights = _copied(self.net.state_dict())
-        at.epoch, at.step, at.loss_sum, at.images_seen = epoch, 0, 0.0, 0
-        self.epoch_order = self.order.get_state()
+        state, config = self.state, self.config
+        measured = self.ranks.first_says(
+            lambda: self.measuring.after_epoch(self.learner.network, state.epoch + 1)
+        )
+        if measured is None:
+            self._save_and_stop()
+        line = state.end_epoch(measured, learning_rate(config, state.epoch))
+        if state.best["epoch"] == state.epoch and self.ranks.first:
+            self.best_weights = copied(self.learner.network.state_dict())
+        self.generators.epoch_order = self.generators.order.get_state()
         self.save()
-        if self.fabric.is_global_zero:
-            self.directory.write_lines(METRICS, at.history)
-            self.directory.write_best(self.best_weights, at.best["epoch"])
-        self.display.epoch(line if self.fabric.is_global_zero else {"val_accuracy": None})
-
-    def _evaluate_or_stop(
-        self, epoch: int, line: dict[str, Any], measured: dict[str, Evaluation]
-    ) -> bool:
-        """Fill in what is measured; True if asked to stop meanwhile."""
-        try:
-            found = self.evaluate(self.validation)
-            line["val_accuracy"] = found.accuracy
-            every = self.config.target_every
-            if epoch == self.config.epochs or (every and epoch % every == 0):
-                for name in self.targets.names:
-                    measured[name] = self.evaluate(self.targets[name])
-                line["targets"] = {name: found.accuracy for name, found in measured.items()}
-                line["average"] = self.targets.average(line["targets"])
-        except StoppedError:
-            return True
-        return False
-
-    def evaluate(self, images: Images) -> Evaluation:
-        """Measure the network as it is now, on this rank."""
-
-        def give_up() -> None:
-            if self.stop_request:
-                raise StoppedError("asked to stop")
-
-        with self.fabric.autocast():
-            return evaluate(self.net, images, device=self.fabric.device, between=give_up)
-
-    def _rank_0_says(self, question: Callable[..., bool], *arguments: Any) -> bool:
-        """The answer of rank 0, to which the others wait."""
-        answer = question(*arguments) if self.fabric.is_global_zero else False
-        return bool(self.fabric.broadcast(answer)) if self.fabric.world_size > 1 else answer
+        if self.ranks.first:
+            self.directory.write_lines(METRICS, state.history)
+            self.directory.write_best(self.best_weights, state.best["epoch"])
+        self.display.epoch(line)
 
     def finish(self) -> Result:
         """Measure the selected weights, and write the result: its presence means done."""
-        result: Result = {}
-        if self._rank_0_says(self._conclude, result):
-            self._stop()
-        return self.fabric.broadcast(result) if self.fabric.world_size > 1 else result
+        selected = None
+        if self.state.best["epoch"] != self.config.epochs:
+            selected = self.ranks.first_says(
+                lambda: self.measuring.with_weights(self.learner.network, self.best_weights)
+            )
+            if selected is None:
+                self._save_and_stop()
+        return self.ranks.first_says(lambda: self._write_result(selected))
 
-    def _conclude(self, result: Result) -> bool:
-        at, config = self.at, self.config
-        selected = at.last["targets"]
-        if at.best["epoch"] != config.epochs:
-            last_weights = _copied(self.net.state_dict())
-            self.net.load_state_dict(self.best_weights)
-            try:
-                names = self.targets.names
-                found = {name: self.evaluate(self.targets[name]) for name in names}
-            except StoppedError:
-                self.net.load_state_dict(last_weights)
-                return True
-            selected = {name: one.to_mapping() for name, one in found.items()}
-        result.update(
-            config=config.to_mapping(),
-            hash=config.hash,
-            classes=list(self.benchmark.classes),
-            averaged=list(self.targets.averaged),
-            absent=list(self.targets.absent),
-            **at.figures(self.targets.averaged, selected),
-            images={"train": len(self.training), "val": len(self.validation)},
-            data={"train": self.training.fingerprint, "val": self.validation.fingerprint}
-            | {name: self.targets[name].fingerprint for name in self.targets.names},
-            parameters=sum(p.numel() for p in self.net.parameters()),
-            macs=macs(self.net, self.benchmark.image_size),
-        )
-        self.directory.write_best(self.best_weights, at.best["epoch"])
-        self.directory.write_json(RESULT, result)
-        return False
-
-    def _stop(self) -> None:
-        self.save()
-        raise StoppedError(
-            f"stopped and saved in epoch {self.at.epoch + 1}, after step {self.at.step} of "
-            f"{self.steps}; the same command goes on from there ({self.directory.path})"
-        )
-
-    def _fail_on(
-        self, loss: Tensor, images: Tensor, labels: Tensor, before: tuple[Tensor, Tensor]
-    ) -> None:
-        """Keep what the step was made of, and end; the last checkpoint stays as it is."""
-        path = self.directory.path / f"nan-rank{self.fabric.global_rank}.pt"
-        step = {
-            "epoch": self.at.epoch + 1,
-            "step": self.at.step + 1,
-            "loss": float(loss.detach()),
-            "weights": _copied(self.net.state_dict()),
-            "images": images.cpu(),
-            "labels": labels.cpu(),
-            "augmentation": before[0],
-            "torch": before[1],
+    def _write_result(self, selected: Mapping[str, Evaluation] | None) -> Result:
+        network, targets = self.learner.network, self.targets
+        result: Result = {
+            "config": self.config.to_mapping(),
+            "hash": self.config.hash,
+            "classes": list(self.benchmark.classes),
+            "averaged": list(targets.averaged),
+            "absent": list(targets.absent),
+            **self.state.figures(targets.averaged, selected),
+            "images": {"train": len(self.training), "val": len(self.validation)},
+            "data": {"train": self.training.fingerprint, "val": self.validation.fingerprint}
+            | {name: targets[name].fingerprint for name in targets.names},
+            "parameters": sum(p.numel() for p in network.parameters()),
+            "macs": macs(network, self.benchmark.image_size),
         }
-        torch.save(step, path)
-        raise DivergedError.at(
-            self.directory.path,
-            f"the loss is {step['loss']} in epoch {step['epoch']}, step {step['step']}",
-            f"the last good checkpoint is kept, and {path.name} holds the step for "
-            "prorandconv.lab.run.replay.replay; a smaller learning rate often helps",
-        )
+        self.directory.write_best(self.best_weights, self.state.best["epoch"])
+        self.directory.write_json(RESULT, result)
+        return result
 
     def save(self) -> None:
-        """Write the checkpoint: all that is needed to go on as if nothing had happened."""
-        wrong = [n for n, p in self.net.named_parameters() if not torch.isfinite(p).all()]
+        """Write a checkpoint, unless the weights are of no use."""
+        weights = self.learner.named_parameters()
+        wrong = [name for name, one in weights if not torch.isfinite(one).all()]
         if wrong:
             raise DivergedError.at(
                 self.directory.path,
-                f"weights are not finite in epoch {self.at.epoch + 1}: {', '.join(wrong[:3])}",
+                f"weights are not finite in epoch {self.state.epoch + 1}: {', '.join(wrong[:3])}",
                 "the last good checkpoint is kept; a smaller learning rate often helps",
             )
-        device = self.fabric.device
-        own = [self.augmentation.get_state(), torch.get_rng_state()]
-        own += [torch.cuda.get_rng_state(device)] if device.type == "cuda" else []
-        everyone = [own]
-        if self.fabric.world_size > 1:
-            everyone = [[] for _ in range(self.fabric.world_size)]
-            torch.distributed.all_gather_object(everyone, own)
-        if self.fabric.is_global_zero:
-            self.directory.save_state(
-                {
-                    "position": asdict(self.at),
-                    "network": self.net.state_dict(),
-                    "best": self.best_weights,
-                    "optimiser": self.optimiser.state_dict(),
-                    "order": self.epoch_order,
-                    "generators": everyone,
-                    "data": self.training.fingerprint,
-                }
-            )
+        self.checkpoints.save(self.state, self.best_weights)
         self.saved = time.monotonic()
 
-    def load(self) -> list[str]:
-        """Go to where the last checkpoint was written; returns what there is to tell."""
-        state, told = self.directory.load_state() if self.fabric.is_global_zero else (None, [])
-        if self.fabric.world_size > 1:
-            state = self.fabric.broadcast(state)
-        if state is None:
-            return told
-        if state["data"] != self.training.fingerprint:
-            raise RunError.at(
-                self.directory.path,
-                "was begun with other training images than those there are now",
-                "restore them, or move this directory away to begin anew",
-            )
-        self.at = Position(**state["position"])
-        self.net.load_state_dict(state["network"])
-        self.best_weights = state["best"]
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.epoch_order = state["order"]
-        own = state["generators"][self.fabric.global_rank]
-        self.augmentation.set_state(own[0])
-        torch.set_rng_state(own[1])
-        if len(own) > 2 and self.fabric.device.type == "cuda":
-            torch.cuda.set_rng_state(own[2], self.fabric.device)
-        where = f"epoch {self.at.epoch + 1}, step {self.at.step}"
-        return [*told, f"going on at {where}"]
+    def _save_and_stop(self) -> NoReturn:
+        self.save()
+        raise StoppedError(
+            f"stopped and saved in epoch {self.state.epoch + 1}, after step {self.state.step} of "
+            f"{self.steps}; the same command resumes the run ({self.directory.path})"
+        )
 
-    def _write(self, name: str, content: Mapping[str, Any]) -> None:
-        if self.fabric.is_global_zero:
-            self.directory.write_json(name, content)
+    def _fail(
+        self, error: NotFiniteError, batch: tuple[Tensor, Tensor], before: list[Tensor]
+    ) -> NoReturn:
+        """Keep what the step was made of, and end; the last checkpoint stays as it is."""
+        path = self.directory.path / f"nan-rank{self.ranks.own}.pt"
+        keep_step(path, self.learner, *batch, before)
+        raise DivergedError.at(
+            self.directory.path,
+            f"{error} in epoch {self.state.epoch + 1}, step {self.state.step + 1}",
+            f"the last good checkpoint is kept, and {path.name} holds the step for "
+            "prorandconv.lab.run.replay.replay; a smaller learning rate often helps",
+        ) from error
 
     def _note_timing(self, training: float, evaluation: float) -> None:
         """Wall-clock times differ from run to run: they stay out of what is compared."""
-        if self.fabric.is_global_zero:
-            line = {"epoch": self.at.epoch, "training_s": training, "evaluation_s": evaluation}
-            self.directory.append_line(TIMING, line)
-
-
-def learning_rate(config: RunConfig, epoch: int) -> float:
-    """The learning rate of an epoch, counted from 0: cosine from the first rate towards 0."""
-    if config.schedule == "constant":
-        return config.learning_rate
-    return config.learning_rate * (1 + math.cos(math.pi * epoch / config.epochs)) / 2
-
-
-def optimiser_of(config: RunConfig, network: nn.Module) -> torch.optim.Optimizer:
-    """The optimiser that the config asks for."""
-    shared: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
-    if config.optimiser == "sgd":
-        return torch.optim.SGD(network.parameters(), momentum=config.momentum, **shared)
-    kind = torch.optim.Adam if config.optimiser == "adam" else torch.optim.AdamW
-    return kind(network.parameters(), **shared)
-
-
-def _mixed(seed: int, purpose: str, rank: int) -> int:
-    """A seed of its own for each purpose and rank: equal seeds would give equal numbers."""
-    digest = hashlib.sha256(f"{seed} {purpose} {rank}".encode()).digest()
-    return int.from_bytes(digest[:4], "little")
-
-
-def _copied(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: value.detach().cpu().clone() for name, value in weights.items()}
+        line = {"epoch": self.state.epoch, "training_s": training, "evaluation_s": evaluation}
+        if self.ranks.first:
+            try:
+                self.directory.append_line(TIMING, line)
+            except OSError as error:  # nothing depends on it
+                self.display.warn(f"{TIMING} could not be written: {error.strerror}")

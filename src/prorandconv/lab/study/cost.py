@@ -7,10 +7,13 @@ import time
 import torch
 
 from ..data import get_benchmark
+from ..data.in_memory import InMemoryImages
+from ..methods.learner import Task
 from ..models import build
 from ..run.config import RunConfig
 from ..run.environment import deterministic
-from ..run.training import optimiser_of
+from ..run.optimisation import learn, optimiser_maker
+from ..run.ranks import Ranks
 
 
 class Step:
@@ -32,20 +35,28 @@ class Step:
             device
         )
         self.labels = (torch.arange(count) % classes).to(device)
-        net = build(config.network, classes=classes, image_size=size)
-        self.network = net.to(device).to(memory_format=torch.channels_last)
-        self.loss = config.options.loss(benchmark.format)
-        self.optimiser = optimiser_of(config, self.network)
+        network = build(config.network, classes=classes, image_size=size)
+        source = InMemoryImages(
+            torch.zeros(1, 3, size, size, dtype=torch.uint8),
+            torch.zeros(1, dtype=torch.int64),
+            classes=benchmark.classes,
+            split="train",
+            format=benchmark.format,
+        )
+        task = Task(benchmark.format, classes, config.epochs, 1, source, lambda tensor: tensor)
+        learner = config.options.learner(config.options.adapt(network, classes), task)
+        self.learner = learner.to(device).to(memory_format=torch.channels_last)
+        self.ranks = Ranks(device)
+        self.network = self.learner.network
+        self.optimisers = self.learner.optimisers(optimiser_maker(config))
 
     def train(self) -> float:
         """Train one step; returns its seconds."""
-        self.network.train()
+        self.learner.train()
         with deterministic(self.config.deterministic):
             began = self._now()
-            loss = self.loss(self.network, self.images, self.labels, self.generator)
-            self.optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
+            batch = self.images, self.labels
+            learn(self.learner, self.optimisers, batch, self.generator, self.ranks)
             return self._now() - began
 
     def infer(self) -> float:

@@ -1,0 +1,240 @@
+"""Checkpoints: two files that hold all that is needed to resume a run bit for bit."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from ..errors import RunError
+from ..methods.learner import Learner
+from .directory import PREVIOUS, STATE, RunDirectory
+from .generators import Generators
+from .ranks import Ranks
+from .result import RunState
+
+NETWORK = "network."
+"""What names of the evaluated network's weights begin with in a learner's state."""
+TRIES = 3
+SECONDS_BETWEEN_TRIES = 1.0
+
+State = dict[str, Any]
+
+
+class Checkpoints:
+    """Saves and loads what changes in a run.
+
+    Args:
+        directory: where the files are.
+        ranks: the first one reads and writes.
+        learner: what is trained.
+        optimisers: by name.
+        generators: of this process.
+        data: a hash of the training images, which must not change.
+    """
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        ranks: Ranks,
+        learner: Learner,
+        optimisers: Mapping[str, Optimizer],
+        generators: Generators,
+        data: str,
+    ) -> None:
+        self._directory, self._ranks, self._data = directory, ranks, data
+        self._learner, self._optimisers, self._generators = learner, optimisers, generators
+
+    def save(self, state: RunState, best: Mapping[str, Tensor]) -> None:
+        """Write a checkpoint.
+
+        Args:
+            state: how far the run is.
+            best: the selected weights.
+        """
+        generators = self._ranks.all_say(self._generators.own())
+        if self._ranks.first:
+            stored = {
+                "run": asdict(state),
+                "learner": self._learner.state_dict(),
+                "optimisers": {name: one.state_dict() for name, one in self._optimisers.items()},
+                "best": dict(best),
+                "order": self._generators.epoch_order,
+                "generators": generators,
+                "data": self._data,
+            }
+            write_state(self._directory, stored)
+
+    def load(self) -> tuple[RunState, dict[str, Tensor], list[str]]:
+        """Go to where the last checkpoint was written.
+
+        Returns:
+            How far the run is, the selected weights, and messages about damaged checkpoints.
+        """
+        stored, messages = self._ranks.first_says(
+            lambda: read_state(self._directory, fits=self._check)
+        )
+        if stored is None:
+            if self._ranks.count > 1:
+                self._learner.load_state_dict(self._ranks.first_says(self._learner.state_dict))
+            return RunState(), {}, messages
+        if stored["data"] != self._data:
+            raise RunError.at(
+                self._directory.path,
+                "was begun with other training images than those there are now",
+                "restore them, or move this directory away to begin anew",
+            )
+        self._learner.load_state_dict(stored["learner"])
+        for name, optimiser in self._optimisers.items():
+            optimiser.load_state_dict(stored["optimisers"][name])
+        self._generators.restore(stored["order"], stored["generators"][self._ranks.own])
+        return RunState(**stored["run"]), stored["best"], messages
+
+    def _check(self, stored: State) -> None:
+        """Raise if this is no checkpoint of this run, before anything is changed."""
+        RunState(**stored["run"])
+        own, theirs = _shapes(self._learner.state_dict()), _shapes(stored["learner"])
+        for name in own.keys() | theirs.keys():
+            if own.get(name) != theirs.get(name):
+                raise ValueError(f"{name} has shape {theirs.get(name)}, not {own.get(name)}")
+        for name, optimiser in self._optimisers.items():
+            groups = stored["optimisers"][name]["param_groups"]
+            if [len(one["params"]) for one in groups] != [
+                len(one["params"]) for one in optimiser.param_groups
+            ]:
+                raise ValueError(f"optimiser {name} has other parameters")
+        stored["generators"][self._ranks.count - 1], stored["order"], stored["best"], stored["data"]
+
+
+def write_state(directory: RunDirectory, state: State) -> None:
+    """Write a checkpoint; the one before it is kept."""
+    buffer = io.BytesIO()
+    torch.save({"checksum": checksum(state), "state": state}, buffer)
+    directory.write(STATE, buffer.getbuffer())
+
+
+def read_state(
+    directory: RunDirectory,
+    *,
+    fits: Callable[[State], None] = lambda state: None,
+    set_aside: bool = True,
+) -> tuple[State | None, list[str]]:
+    """The latest checkpoint that is intact and fits, and messages about others.
+
+    Args:
+        directory: the run's.
+        fits: raises if a checkpoint is intact but has other content than this run's.
+        set_aside: give a checkpoint that is of no use another name; False moves no file.
+    """
+    messages: list[str] = []
+    for name in (STATE, PREVIOUS):
+        path = directory.path / name
+        if not path.exists():
+            continue
+        try:
+            state = _intact(path)
+            _refuse_earlier_version(path, state)
+            fits(state)
+        except RunError:
+            raise
+        except _DamagedError as error:
+            problem = f"is damaged ({error})"
+        except Exception as error:
+            problem = f"is intact but does not belong to this run ({error})"
+        else:
+            return state, messages
+        if set_aside:
+            aside = path.with_name(f"{path.stem}.damaged-{path.stat().st_mtime_ns}.pt")
+            os.replace(path, aside)
+            problem += f"; set aside as {aside.name}"
+        messages.append(f"{path} {problem}")
+    if messages and set_aside:
+        messages.append("no intact checkpoint is left: the run begins anew")
+    return None, messages
+
+
+def network_weights(state: State) -> dict[str, Tensor]:
+    """The weights of the evaluated network in a checkpoint."""
+    learner: Mapping[str, Any] = state["learner"]
+    return {
+        name.removeprefix(NETWORK): value
+        for name, value in learner.items()
+        if name.startswith(NETWORK)
+    }
+
+
+class _DamagedError(Exception):
+    """A file whose content is not what was written."""
+
+
+def _intact(path: Path) -> State:
+    """The content of a checkpoint, if its checksum is right.
+
+    A file that cannot be read at the moment, or does not fit into memory, is not damaged.
+    """
+    for left in range(TRIES)[::-1]:
+        try:
+            stored = torch.load(
+                io.BytesIO(path.read_bytes()), map_location="cpu", weights_only=True
+            )
+            break
+        except Exception as error:  # a damaged file raises almost anything
+            if not isinstance(error, OSError | MemoryError) and "allocate" not in str(error):
+                raise _DamagedError(f"{type(error).__name__} while reading it") from error
+            if not left:
+                raise RunError.at(
+                    path,
+                    f"cannot be read at the moment ({str(error) or type(error).__name__})",
+                    "nothing was changed: run the same command again",
+                ) from error
+            time.sleep(SECONDS_BETWEEN_TRIES)
+    if not isinstance(stored, dict) or stored.get("checksum") != checksum(stored.get("state")):
+        raise _DamagedError("its checksum is wrong")
+    state: State = stored["state"]
+    return state
+
+
+def _refuse_earlier_version(path: Path, state: State) -> None:
+    if {"network", "optimiser", "position"} <= set(state):
+        raise RunError.at(
+            path,
+            "was written by an earlier version of prorandconv",
+            "resume the run with that version, or move its directory away to begin anew",
+        )
+
+
+def checksum(state: Any) -> str:
+    """A hash of a tree of tensors and plain values."""
+    digest = hashlib.sha256()
+
+    def feed(value: Any) -> None:
+        if isinstance(value, Tensor):
+            digest.update(f"{value.dtype}{tuple(value.shape)}".encode())
+            flat = value.detach().cpu().contiguous().reshape(-1)
+            digest.update(flat.view(torch.uint8).numpy().data if flat.numel() else b"")
+        elif isinstance(value, Mapping):
+            for key, inner in value.items():
+                digest.update(f"{key!r}:".encode())
+                feed(inner)
+        elif isinstance(value, list | tuple):
+            digest.update(f"[{len(value)}".encode())
+            for inner in value:
+                feed(inner)
+        else:
+            digest.update(repr(value).encode())
+
+    feed(state)
+    return digest.hexdigest()
+
+
+def _shapes(state: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(one.shape) for name, one in state.items() if isinstance(one, Tensor)}

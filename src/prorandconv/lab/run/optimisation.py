@@ -1,0 +1,142 @@
+"""From a mini-batch to new weights: optimisers, learning rates, and rounds of updates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, AdamW, Optimizer
+
+from ..methods.learner import Learner, Losses, MakeOptimiser
+from .config import RunConfig
+from .environment import autocast
+from .ranks import Ranks
+
+KINDS: dict[str, type[Optimizer]] = {"sgd": SGD, "adam": Adam, "adamw": AdamW}
+
+
+def optimiser_maker(config: RunConfig) -> MakeOptimiser:
+    """Makes optimisers as the config asks for."""
+    usual: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
+    if config.optimiser == "sgd":
+        usual["momentum"] = config.momentum
+
+    def make(parameters: Iterable[Any], **changes: Any) -> Optimizer:
+        made = KINDS[config.optimiser](parameters, **(usual | changes))
+        for group in made.param_groups:
+            group["initial_lr"] = group["lr"]
+        return made
+
+    return make
+
+
+def learning_rate(config: RunConfig, epoch: int, initial: float | None = None) -> float:
+    """The learning rate of an epoch, counted from 0: a cosine from the initial rate towards 0.
+
+    Args:
+        config: the run.
+        epoch: epochs done before.
+        initial: another initial rate than the config's.
+    """
+    first = config.learning_rate if initial is None else initial
+    if config.schedule == "constant":
+        return first
+    return first * (1 + math.cos(math.pi * epoch / config.epochs)) / 2
+
+
+def set_learning_rates(optimisers: Iterable[Optimizer], config: RunConfig, epoch: int) -> None:
+    """Set the learning rates of an epoch, counted from 0."""
+    for optimiser in optimisers:
+        for group in optimiser.param_groups:
+            if not group.get("constant"):
+                group["lr"] = learning_rate(config, epoch, group["initial_lr"])
+
+
+class NotFiniteError(ArithmeticError):
+    """A loss that no weight can follow.
+
+    Args:
+        losses: of the round.
+    """
+
+    def __init__(self, losses: Losses) -> None:
+        values = [str(float(loss.detach())) for loss in losses.values()]
+        super().__init__(f"the loss is {' and '.join(values)}")
+
+
+def learn(
+    learner: Learner,
+    optimisers: Mapping[str, Optimizer],
+    batch: tuple[Tensor, Tensor],
+    generator: torch.Generator,
+    ranks: Ranks,
+    precision: str = "32-true",
+) -> tuple[float, int]:
+    """Learn from a mini-batch, round by round.
+
+    Args:
+        learner: what is trained.
+        optimisers: its own, by name.
+        batch: images and labels of this process.
+        generator: of the augmentation.
+        ranks: all processes.
+        precision: of the run.
+
+    Returns:
+        The sum of the first loss over the images of all processes, and how many these are.
+
+    Raises:
+        NotFiniteError: in all processes, before the weights are changed.
+    """
+    images, labels = batch
+    rounds = learner.step(images, labels, generator)
+    found: list[tuple[float, int]] = []
+    while True:
+        # Anew for each round: autocast keeps copies of the weights as they were.
+        with autocast(images.device, precision):
+            losses = next(rounds, None)
+        if losses is None:
+            break
+        own = [float(loss.detach()) * len(labels) for loss in losses.values()]
+        *sums, seen = ranks.summed([*own, len(labels)])
+        if not all(math.isfinite(total) for total in sums):
+            raise NotFiniteError(losses)
+        found.append((sums[0], int(seen)))
+        update(losses, optimisers, ranks)
+    ranks.share_buffers(learner)
+    return found[0]
+
+
+def update(losses: Losses, optimisers: Mapping[str, Optimizer], ranks: Ranks) -> None:
+    """One round: all gradients first, averaged over the processes; then all steps.
+
+    Args:
+        losses: by the name of the optimiser whose parameters follow them.
+        optimisers: by name.
+        ranks: all processes.
+    """
+    found: dict[str, tuple[list[Tensor], list[Tensor | None]]] = {}
+    for left, (name, loss) in zip(range(len(losses))[::-1], losses.items(), strict=True):
+        groups = optimisers[name].param_groups
+        parameters = [p for group in groups for p in group["params"] if p.requires_grad]
+        own = torch.autograd.grad(loss, parameters, retain_graph=left > 0, allow_unused=True)
+        found[name] = parameters, ranks.mean_gradients(parameters, own)
+    for name, (parameters, gradients) in found.items():
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        for group in optimisers[name].param_groups:
+            if group.get("clip"):
+                _clip(group["params"], group["clip"])
+        optimisers[name].step()
+        optimisers[name].zero_grad(set_to_none=True)
+
+
+def _clip(parameters: Iterable[Tensor], largest: float) -> None:
+    """Shorten a gradient to a largest norm; not in place, as gradients may share memory."""
+    having = [(one, one.grad) for one in parameters if one.grad is not None]
+    norm = nn.utils.get_total_norm([gradient for _, gradient in having])
+    for parameter, gradient in having:
+        parameter.grad = gradient * (largest / (norm + 1e-6)).clamp(max=1)

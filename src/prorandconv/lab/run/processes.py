@@ -1,0 +1,146 @@
+"""How the processes of one run are started: here, by torchrun, or by SLURM."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+from collections.abc import Callable
+from datetime import timedelta
+from types import FrameType
+from typing import Any
+
+import torch
+import torch.distributed
+from lightning_fabric import Fabric
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.strategies.ddp import DDPStrategy
+from torch.multiprocessing.spawn import (
+    ProcessExitedException,
+    ProcessRaisedException,
+    start_processes,
+)
+
+from ..errors import RunError
+from .config import Execution, RunConfig
+from .environment import device_of
+from .signals import held_back, signals
+
+JOINING = timedelta(minutes=30)
+"""So long processes wait for each other."""
+MEETING_POINTS = ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_ADDR")
+"""Variables one of which says how machines find each other."""
+SECONDS_TO_END = 30
+"""What is left of the processes after one of them has failed is then killed."""
+
+Work = Callable[[Fabric, RunConfig, Execution], Any]
+
+
+def in_processes(work: Work, config: RunConfig, execution: Execution) -> Any:
+    """Do a run's work in as many processes as it asks for; returns what it returns on the first.
+
+    Args:
+        work: called in each process; a function that can be imported.
+        config: the run.
+        execution: where and how.
+
+    Raises:
+        RunError: a process has failed, or they have not found each other.
+    """
+    device_of(execution.accelerator)
+    by_torchrun = "TORCHELASTIC_RUN_ID" in os.environ
+    if by_torchrun and int(os.environ["WORLD_SIZE"]) != config.processes:
+        raise RunError.about(
+            "devices",
+            f"{config.devices} on {config.nodes} node(s)",
+            f"the {os.environ['WORLD_SIZE']} processes that torchrun has started",
+        )
+    if config.processes == 1:
+        return work(_fabric(config, execution), config, execution)
+    if config.nodes == 1 and not by_torchrun:
+        return _spawned(work, config, execution)
+    if not any(
+        name in os.environ for name in ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_ADDR")
+    ):
+        raise RunError.about(
+            "nodes",
+            config.nodes,
+            "1, or a start by torchrun or SLURM, or MASTER_ADDR and NODE_RANK in the environment: "
+            "else machines cannot find each other",
+        )
+    return work(_joined(config, execution), config, execution)
+
+
+def _fabric(config: RunConfig, execution: Execution, **options: Any) -> Fabric:
+    return Fabric(
+        accelerator=execution.accelerator,
+        devices=config.devices,
+        num_nodes=config.nodes,
+        **options,
+    )
+
+
+def _joined(config: RunConfig, execution: Execution, **options: Any) -> Fabric:
+    """The fabric of processes that have found each other."""
+    fabric = _fabric(config, execution, strategy=DDPStrategy(timeout=JOINING), **options)
+    try:
+        fabric.launch()
+    except torch.distributed.DistError as error:
+        minutes = JOINING.total_seconds() / 60
+        raise RunError.about(
+            "nodes",
+            f"{config.nodes} with {config.devices} process(es) each",
+            f"all of them to join within {minutes:g} minutes ({str(error).splitlines()[0]})",
+        ) from error
+    return fabric
+
+
+def _spawned(work: Work, config: RunConfig, execution: Execution) -> Any:
+    """Start the processes on this machine, pass signals on to them, and wait."""
+    answers = multiprocessing.get_context("spawn").SimpleQueue()
+    arguments = (work, free_port(), config, execution, answers)
+    with held_back():
+        children = start_processes(  # type: ignore[no-untyped-call]
+            _process, arguments, nprocs=config.devices, join=False, start_method="spawn"
+        )
+
+        def pass_on(number: int, frame: FrameType | None) -> None:
+            for process in children.processes:
+                process.terminate()
+
+        with signals(pass_on):
+            answer = None
+            try:
+                while not children.join(timeout=1.0, grace_period=SECONDS_TO_END):
+                    # A long answer fills the pipe: its process ends only when it is read.
+                    answer = answer if answers.empty() else answers.get()
+            except ProcessRaisedException as error:
+                raise RunError(str(error).strip().splitlines()[-1]) from error
+            except ProcessExitedException as error:
+                raise RunError(
+                    f"process {error.error_index} of the run has ended "
+                    f"({error.signal_name or error.exit_code}); the same command resumes the run"
+                ) from error
+    return answer if answers.empty() else answers.get()
+
+
+def _process(
+    rank: int, work: Work, port: int, config: RunConfig, execution: Execution, answers: Any
+) -> None:
+    """What each process does."""
+    own = {"LOCAL_RANK": rank, "NODE_RANK": 0, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ.update({name: str(value) for name, value in own.items()})
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(torch.get_num_threads() // config.devices, 1))
+    answer = work(_joined(config, execution, plugins=[LightningEnvironment()]), config, execution)
+    if rank == 0:
+        answers.put(answer)
+    torch.distributed.destroy_process_group()
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

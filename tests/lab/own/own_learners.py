@@ -1,0 +1,248 @@
+"""Five kinds of learners, as small as they can be, and what two processes do with them."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from prorandconv.lab.data.benchmarks.digits import FORMAT
+from prorandconv.lab.methods import Method
+from prorandconv.lab.methods.learner import Learner, OneLoss, Task, cross_entropy
+from prorandconv.lab.run.checkpoint import Checkpoints, checksum
+from prorandconv.lab.run.directory import RunDirectory
+from prorandconv.lab.run.generators import Generators
+from prorandconv.lab.run.optimisation import learn, optimiser_maker
+from prorandconv.lab.run.ranks import Ranks
+from prorandconv.lab.run.result import RunState
+
+BATCH = 8
+
+
+def network(classes: int = 10, image_size: int = 32) -> nn.Sequential:
+    """With batch normalisation, whose statistics are state too."""
+    side = (image_size - 4) // 4
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 5),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.AvgPool2d(4),
+        nn.Flatten(),
+        nn.Dropout(0.1),
+        nn.Linear(8 * side * side, classes),
+    )
+
+
+class Simple(OneLoss):
+    """One loss."""
+
+    def __init__(self, network, task):
+        super().__init__(network, cross_entropy)
+
+
+class Teacher(Learner):
+    """A moving average of the network, updated after each step."""
+
+    def __init__(self, network, task):
+        super().__init__(network)
+        self.teacher = copy.deepcopy(network).requires_grad_(False)
+        self.register_buffer("done", torch.zeros((), dtype=torch.long))
+
+    def step(self, images, labels, generator):
+        noisy = images + 0.1 * torch.randn(images.shape, generator=generator)
+        with torch.no_grad():
+            wanted = self.teacher(images).softmax(1)
+        found = self.network(noisy)
+        distance = F.kl_div(found.log_softmax(1), wanted, reduction="batchmean")
+        yield {"network": F.cross_entropy(found, labels) + distance}
+        self.done += 1
+        kept = 1 - 1 / (int(self.done) + 1)
+        with torch.no_grad():
+            for own, new in zip(self.teacher.parameters(), self.network.parameters(), strict=True):
+                own.mul_(kept).add_(new, alpha=1 - kept)
+
+
+class ThreeLosses(Learner):
+    """Three losses of one graph, for parameters that overlap."""
+
+    def __init__(self, network, task):
+        super().__init__(network)
+        self.style = nn.Linear(8, task.classes)
+
+    def optimisers(self, make):
+        affine = [*self.network[1].parameters()]
+        return {
+            "network": make(self.network.parameters()),
+            "style": make([{"params": self.style.parameters(), "constant": True}]),
+            "adversary": make([{"params": affine, "clip": 0.1}], lr=0.001),
+        }
+
+    def step(self, images, labels, generator):
+        features = self.network[:3](images)
+        style = self.style(features.mean((2, 3)))
+        yield {
+            "style": F.cross_entropy(style, labels),
+            "adversary": -0.1 * style.log_softmax(1).mean(),
+            "network": F.cross_entropy(self.network[3:](features), labels),
+        }
+
+
+class TwoRounds(Learner):
+    """A second module learns from the network as it is after the first round."""
+
+    def __init__(self, network, task):
+        super().__init__(network)
+        self.augmenter = nn.Conv2d(3, 3, 3, padding=1)
+
+    def optimisers(self, make):
+        made = {"network": make(self.network.parameters())}
+        return made | {"augmenter": make(self.augmenter.parameters(), lr=0.005)}
+
+    def step(self, images, labels, generator):
+        noise = 0.1 * torch.randn(images.shape, generator=generator)
+        changed = torch.tanh(self.augmenter(images + noise))
+        both = torch.cat([images, changed.detach()])
+        yield {"network": F.cross_entropy(self.network(both), labels.repeat(2))}
+        changed = torch.tanh(self.augmenter(images))
+        yield {"augmenter": -F.cross_entropy(self.network(changed), labels)}
+
+
+class Memory(Learner):
+    """Images made by an inner ascent are kept, and some are learnt from in each step."""
+
+    def __init__(self, network, task):
+        super().__init__(network)
+        self.gather = task.gather
+        self.images = torch.empty(0, 3, task.format.image_size, task.format.image_size)
+        self.labels = torch.empty(0, dtype=torch.long)
+
+    def get_extra_state(self):
+        return {"images": self.images, "labels": self.labels}
+
+    def set_extra_state(self, state):
+        self.images, self.labels = state["images"], state["labels"]
+
+    def step(self, images, labels, generator):
+        ascended = images
+        for _ in range(2):
+            ascended = ascended.detach().requires_grad_(True)
+            loss = F.cross_entropy(self.network(ascended), labels)
+            ascended = ascended + torch.autograd.grad(loss, ascended)[0]
+        self.images = torch.cat([self.images, self.gather(ascended.detach())])
+        self.labels = torch.cat([self.labels, self.gather(labels)])
+        chosen = torch.randint(len(self.labels), (len(labels),), generator=generator)
+        both = torch.cat([images, self.images[chosen]])
+        wanted = torch.cat([labels, self.labels[chosen]])
+        yield {"network": F.cross_entropy(self.network(both), wanted)}
+
+
+KINDS = {one.__name__: one for one in (Simple, Teacher, ThreeLosses, TwoRounds, Memory)}
+
+
+@dataclass(frozen=True)
+class Own(Method):
+    """A method with one of these learners."""
+
+    kind: str = "Memory"
+
+    def learner(self, network, task):
+        return KINDS[self.kind](network, task)
+
+
+class InfiniteGradient(torch.autograd.Function):
+    """A number that is finite, though its gradient is not."""
+
+    @staticmethod
+    def forward(context, loss):
+        return loss.clone()
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * float("inf")
+
+
+class Exploding(Simple):
+    """One loss, whose gradient is infinite in one step."""
+
+    def __init__(self, network, task, step):
+        super().__init__(network, task)
+        self.last = step
+        self.register_buffer("done", torch.zeros((), dtype=torch.long))
+
+    def step(self, images, labels, generator):
+        self.done += 1
+        for losses in super().step(images, labels, generator):
+            if self.done == self.last:
+                losses = {"network": InfiniteGradient.apply(losses["network"])}
+            yield losses
+
+
+@dataclass(frozen=True)
+class Explosion(Method):
+    """A method whose weights are not finite after so many steps."""
+
+    step: int = 1
+
+    def learner(self, network, task):
+        return Exploding(network, task, self.step)
+
+
+class Trial:
+    """Some steps of a learner, as a run takes them."""
+
+    def __init__(self, kind, config, ranks, folder):
+        torch.manual_seed(0)
+        task = Task(FORMAT, 10, 1, 8, None, ranks.gather)
+        self.learner = KINDS[kind](network(), task).train()
+        self.optimisers = self.learner.optimisers(optimiser_maker(config))
+        self.generators = Generators(0, ranks)
+        self.ranks = ranks
+        parts = (ranks, self.learner, self.optimisers, self.generators, "data")
+        self.checkpoints = Checkpoints(RunDirectory(Path(folder)), *parts)
+
+    def steps(self, first, last):
+        for number in range(first, last):
+            generator = torch.Generator().manual_seed(number)
+            images = torch.rand(BATCH, 3, 32, 32, generator=generator) * 2 - 1
+            labels = torch.randint(10, (BATCH,), generator=generator)
+            own = slice(self.ranks.own, None, self.ranks.count)
+            batch = images[own], labels[own]
+            learn(self.learner, self.optimisers, batch, self.generators.augmentation, self.ranks)
+
+    def state(self):
+        """A hash of everything that the next step depends on."""
+        optimisers = {name: one.state_dict() for name, one in self.optimisers.items()}
+        return checksum([self.learner.state_dict(), optimisers, self.generators.own()])
+
+    def weights(self):
+        return checksum(self.learner.state_dict())
+
+
+def resumed(kind, config, ranks, folder):
+    """Eight steps, and four steps, a checkpoint, and four more by another learner."""
+    through = Trial(kind, config, ranks, folder)
+    through.steps(0, 8)
+    begun = Trial(kind, config, ranks, folder)
+    begun.steps(0, 4)
+    begun.checkpoints.save(RunState(), {})
+    torch.manual_seed(99)
+    other = Trial(kind, config, ranks, folder)
+    other.steps(7, 8)  # whatever it was before
+    other.checkpoints.load()
+    other.steps(4, 8)
+    return through, other
+
+
+def in_each_process(fabric, config, execution):
+    """For each kind: whether it was resumed bit for bit, and the weights of all processes."""
+    ranks = Ranks.of(fabric)
+    found = {}
+    for kind in KINDS:
+        through, other = resumed(kind, config, ranks, execution.runs / kind)
+        same = ranks.all_say(through.state() == other.state())
+        found[kind] = (same, ranks.all_say(through.weights()))
+    return found

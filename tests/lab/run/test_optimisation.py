@@ -1,0 +1,46 @@
+import pytest
+import torch
+
+from prorandconv.lab.run.optimisation import optimiser_maker, set_learning_rates, update
+from prorandconv.lab.run.ranks import Ranks
+
+ONE = Ranks(torch.device("cpu"))
+
+
+@pytest.fixture
+def make(small_run):
+    return optimiser_maker(small_run(learning_rate=0.1, momentum=0.5, weight_decay=0.01))
+
+
+def parameter(value=1.0):
+    return torch.nn.Parameter(torch.tensor([value]))
+
+
+def test_optimisers_are_the_configs_but_for_what_a_learner_changes(make):
+    (group,) = make([parameter()], lr=0.3).param_groups
+    assert (group["lr"], group["momentum"], group["weight_decay"]) == (0.3, 0.5, 0.01)
+
+
+def test_the_schedule_scales_each_groups_own_rate_and_leaves_constant_ones(make, small_run):
+    groups = [{"params": [parameter()], "lr": 0.4}, {"params": [parameter()], "constant": True}]
+    optimiser = make(groups)
+    set_learning_rates([optimiser], small_run(epochs=2, learning_rate=0.1), 1)
+    rates = [group["lr"] for group in optimiser.param_groups]
+    assert rates == pytest.approx([0.2, 0.1])
+
+
+def test_a_gradient_is_clipped_where_its_group_says_so(small_run):
+    make = optimiser_maker(small_run(learning_rate=1.0, momentum=0.0))
+    clipped, free = parameter(), parameter()
+    optimiser = make([{"params": [clipped], "clip": 0.5}, {"params": [free]}])
+    update({"own": 3 * (clipped + free).sum()}, {"own": optimiser}, ONE)
+    assert clipped.item() == pytest.approx(0.5, abs=1e-5)
+    assert free.item() == pytest.approx(-2.0)
+
+
+def test_parameters_that_a_loss_does_not_use_stay_as_they_are(make):
+    used, unused, frozen = parameter(), parameter(), parameter().requires_grad_(False)
+    optimiser = make([used, unused, frozen])
+    update({"own": (used * frozen).sum()}, {"own": optimiser}, ONE)
+    assert used.item() < 1
+    assert unused.item() == frozen.item() == 1  # not even weight decay
