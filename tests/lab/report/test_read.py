@@ -9,6 +9,7 @@ from prorandconv import ProRandConvError
 from prorandconv.lab.report.provenance import provenance
 from prorandconv.lab.report.read import ReportedRun, read
 from prorandconv.lab.report.write import write_report
+from prorandconv.lab.run.notes import note
 
 
 def test_a_run_tells_its_targets_time_and_last_epoch(write_run, tmp_path):
@@ -174,6 +175,15 @@ class TestDamage:
         path.write_text(json.dumps(stored))
         (found,) = read(results)
         assert found.title == "Runs"
+
+
+def test_what_happened_to_a_run_is_listed(write_run, tmp_path):
+    home = write_run(tmp_path)
+    note(home, ["state.pt is damaged; set aside as state.damaged.pt"])
+    (study,) = read(tmp_path)
+    (line,) = study.problems
+    assert line.startswith(f"digits-mini/erm/mnist/{home.name}: ")
+    assert line.endswith(" state.pt is damaged; set aside as state.damaged.pt")
 
 
 class TestWhatWasRun:

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from prorandconv.lab.launch.outcome import Outcome
+from prorandconv.lab.run.notes import note
 from prorandconv.lab.study.directory import StudyDirectory
 from prorandconv.lab.study.settings import Settings
 
@@ -63,3 +64,12 @@ def test_a_run_that_is_repaired_is_no_failure_any_more(study):
     found.take(Outcome(config, stored_result(config)))
     assert found.failures == {}
     assert found.tables()[0].values("Baseline (ERM)", "fonts") == (40.0, 41.0)
+
+
+def test_what_happened_to_a_run_is_in_the_notes_of_the_table(study):
+    found = study()
+    config = next(iter(found.configs.values()))
+    note(config.directory(found.runs), ["state.pt is damaged; set aside as state.damaged.pt"])
+    (line,) = (line for line in found.tables()[0].notes if "damaged" in line)
+    assert line.startswith("Baseline (ERM), seed 0: ")
+    assert line.endswith("state.pt is damaged; set aside as state.damaged.pt")

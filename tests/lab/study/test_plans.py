@@ -162,11 +162,13 @@ def test_a_cell_is_the_mean_of_its_readings_and_needs_all_of_them():
         replace(one, seed=1).hash: result({"a": 10.0}),
     }
     failed = replace(other, seed=1)
-    table = plan.table((0, 1), results, {failed.hash: "no luck"})
+    messages = {other.hash: ["state.pt was damaged"]}
+    table = plan.table((0, 1), results, {failed.hash: "no luck"}, messages)
     assert table.values("r", "c") == (40.0, None)
     assert table.values("r", "in") == (99.0, 99.0)
     assert table.paper("r", "c") == 50.0
     assert table.notes == (
+        "r, c, seed 0: state.pt was damaged",
         "r, c, seed 1: a, b absent when the run was measured",
         "failed: r, c, seed 1: no luck",
     )

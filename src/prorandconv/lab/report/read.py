@@ -20,6 +20,7 @@ from ..errors import ReportError
 from ..run.config import PLACES
 from ..run.directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING
 from ..run.evaluation import Evaluation
+from ..run.notes import notes
 from ..study.fingerprints import conflicts, fingerprints
 from ..study.table import STUDY, Table
 
@@ -55,7 +56,7 @@ class ReportedRun:
     seconds: float
     """of training and evaluation together"""
     problems: tuple[str, ...] = ()
-    """files that are damaged, and what does not fit together"""
+    """what its notes say, files that are damaged, and what does not fit together"""
 
     @property
     def epoch(self) -> int:
@@ -76,7 +77,7 @@ class ReportedRun:
     def read(cls, path: Path) -> ReportedRun:
         """Read a run's directory; an error only if not even its config can be read."""
         written = _config(_json(path / CONFIG), path / CONFIG)
-        problems: list[str] = []
+        problems = notes(path)
         result = _optional(path / RESULT, _result, problems)
         environment = _optional(path / ENVIRONMENT, _json, problems) or {}
         times = _lines(path / TIMING, ("training_s", "evaluation_s"), problems)

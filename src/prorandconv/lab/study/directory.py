@@ -15,6 +15,7 @@ from ..launch.outcome import Outcome
 from ..run.config import RunConfig
 from ..run.directory import RESULT, STATE, RunDirectory
 from ..run.environment import command, environment
+from ..run.notes import notes
 from ..run.result import Result
 from .fingerprints import conflicts, fingerprints
 from .paper import STUDIES, get_study
@@ -94,7 +95,8 @@ class StudyDirectory:
     def tables(self) -> tuple[Table, ...]:
         """The tables with what is known."""
         seeds = self.settings.all_seeds
-        known = (table.table(seeds, self.results, self.failures) for table in self.planned)
+        messages = {key: notes(c.directory(self.runs)) for key, c in self.configs.items()}
+        known = (t.table(seeds, self.results, self.failures, messages) for t in self.planned)
         return (*known, *self.measured)
 
     def measure(self, accelerator: str) -> None:

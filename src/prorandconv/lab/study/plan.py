@@ -113,6 +113,7 @@ class PlannedTable:
         seeds: Sequence[int],
         results: Mapping[str, Result],
         failures: Mapping[str, str],
+        messages: Mapping[str, Sequence[str]],
     ) -> Table:
         """The table with what is known.
 
@@ -120,11 +121,14 @@ class PlannedTable:
             seeds: a value of each cell for each.
             results: by the runs' hashes.
             failures: why runs have failed, by their hashes.
+            messages: what else happened to runs, by their hashes.
         """
         notes = dict.fromkeys(self.notes)
 
         def value(where: str, reading: Reading, seed: int) -> float | None:
             run = replace(reading.config, seed=seed).hash
+            for message in messages.get(run, ()):
+                notes[f"{where}, seed {seed}: {message}"] = None
             if run in failures:
                 notes[f"failed: {where}, seed {seed}: {failures[run]}"] = None
             if run not in results:
