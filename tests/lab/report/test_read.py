@@ -66,6 +66,13 @@ class TestRunsThatAreGone:
         assert ("figures", "as stored in study.json; its runs are not here") in provenance(study)
 
 
+def test_a_study_that_needs_no_runs_misses_none(results):
+    path = next(results.rglob("study.json"))
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps(stored | {"runs": []}))
+    assert ("figures", "as stored in study.json") in provenance(read(results)[0])
+
+
 def test_a_study_of_runs_on_different_data_is_suspect(make_results, tmp_path):
     results = make_results(tmp_path)
     path = sorted(results.rglob("result.json"))[0]

@@ -126,7 +126,7 @@ def test_images_can_be_left_out(mini, results):
     assert "Augmented images" not in (results / "report" / "index.html").read_text()
 
 
-def test_absent_images_are_told_and_the_rest_is_written(write_run, tmp_path):
+def test_absent_images_are_reported_and_the_rest_is_written(write_run, tmp_path):
     write_run(tmp_path, "pro-randconv", benchmark="digits", data_root=tmp_path / "no")
     (section,) = write_report(tmp_path, tmp_path / "out")
     assert section.samples == ()

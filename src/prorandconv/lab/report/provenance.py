@@ -8,7 +8,6 @@ from typing import Any
 
 from ..run.display import duration
 from ..study.fingerprints import described
-from ..study.table import STUDY
 from .read import StudyRecord
 
 
@@ -24,9 +23,7 @@ def provenance(study: StudyRecord) -> list[tuple[str, str]]:
     found.append(("seeds", _plain(sorted(seeds))))
     found += [(name, value) for name, value in _joined(environments) if name != "command"]
     found += [("data", line) for line in dict.fromkeys(described(run.data) for run in study.runs)]
-    if study.stored:
-        gone = "" if study.runs else "; its runs are not here"
-        found.append(("figures", f"as stored in {STUDY}{gone}"))
+    found.append(("figures", study.figures))
     if study.runs:
         found.append(("runs", f"{done} done of {len(study.runs)}"))
         found.append(("time of all runs", duration(sum(run.seconds for run in study.runs))))

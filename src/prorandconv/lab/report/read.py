@@ -107,8 +107,8 @@ class StudyRecord:
     environment: Mapping[str, Any] | None = None
     problems: tuple[str, ...] = ()
     """what failed, is missing, not done, damaged or suspect: a line each"""
-    stored: bool = False
-    """whether the tables are those of study.json, whatever has become of the runs"""
+    figures: str = ""
+    """where those of the tables come from, if not from the runs"""
 
 
 def read(directory: Path) -> tuple[StudyRecord, ...]:
@@ -133,7 +133,7 @@ def read(directory: Path) -> tuple[StudyRecord, ...]:
         expected = f"a folder with {STUDY} or run directories in it"
         raise ProRandConvError.about("directory", str(directory), "; ".join([expected, *problems]))
     if runs or problems:
-        title = "Runs of no study" if studies else "Runs"
+        title = "Runs outside studies" if studies else "Runs"
         studies.append(StudyRecord("runs", title, runs, problems=tuple(problems)))
     return tuple(studies)
 
@@ -160,7 +160,7 @@ def _study(path: Path) -> StudyRecord:
             dict(stored["settings"]),
             dict(stored["environment"]),
             (*failed, *problems),
-            stored=True,
+            f"as stored in {STUDY}" + ("; its runs are not here" if homes and not present else ""),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ReportError.at(path, f"is no record of a study ({error!r})", REMEDY) from error

@@ -1,4 +1,4 @@
-"""Which classes are taken for which: a heat map for each target."""
+"""Confusion matrices: a heat map for each target."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def confusion_plot(comparison: Comparison, row: str) -> Figure | None:
         for axes in panels[len(found) :]:
             axes.set_visible(False)
         panels[0].set_ylabel("true class")
-        panels[0].set_xlabel("taken for")
+        panels[0].set_xlabel("predicted class")
         figure.suptitle(f"{row}: % of the images of a class", x=0.01, ha="left", fontsize=11)
     return figure
 
 
 def shares(counts: Evaluation) -> NDArray[np.float64]:
-    """Per cent of each class's images (rows) that were taken for each class (columns)."""
+    """Per cent of each class's images (rows) that were predicted as each class (columns)."""
     plain = np.array(counts.confusion, dtype=np.float64)
     found: NDArray[np.float64] = 100 * plain / np.maximum(plain.sum(1, keepdims=True), 1)
     return found
