@@ -115,9 +115,11 @@ def sample_pictures(
         if run.config["method"] not in METHODS:
             yield f"No samples of {row}: a report calls no code that a file of results names"
             continue
-        place = {} if data_root is None else {"data_root": str(data_root)}
+        changes = {"network": "lenet", "weights": None}  # none is needed, nor may one be imported
+        if data_root is not None:
+            changes["data_root"] = str(data_root)
         try:
-            sheet = sample_sheet(RunConfig.from_mapping(run.config | place))
+            sheet = sample_sheet(RunConfig.from_mapping(run.config | changes))
         except DataError as error:
             seen.add(source)
             yield f"No images of {' '.join(source)} to augment: {error}"
