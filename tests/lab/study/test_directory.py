@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -7,15 +8,20 @@ from prorandconv.lab.run.notes import note
 from prorandconv.lab.study.directory import StudyDirectory
 from prorandconv.lab.study.settings import Settings
 
-SETTINGS = Settings(seeds=2, epochs=1, benchmark="digits-mini")
+SETTINGS = Settings(seeds=2, epochs=1, everything=True, data_root=Path("nowhere"))
 
 
 def stored_result(config, data="1f"):
-    figures = {name: {"accuracy": 40.0 + config.seed} for name in ("optdigits", "fonts")}
+    figures = {
+        name: {"accuracy": 40.0 + config.seed}
+        for name in ("svhn", "mnist_m", "usps", "syn", "mnist_m_b")
+    }
     return {
         "config": config.to_mapping(),
-        "data": {"train": data * 8, "val": data * 8, "fonts": data * 8},
-        "best_validation": {"val_accuracy": 90.0, "targets": figures},
+        "hash": config.hash,
+        "data": {"train": data * 8, "val": data * 8, "svhn": data * 8},
+        "best_validation": {"epoch": 1, "val_accuracy": 90.0, "targets": figures},
+        "last": {},
     }
 
 
@@ -43,8 +49,8 @@ def test_a_damaged_result_is_missing_and_named_and_the_others_count(study, conte
     assert (config.method, config.seed) == ("erm", 0)
     assert found.state(config.hash) == "failed"
     table = found.tables()[0]
-    assert table.values("Baseline (ERM)", "fonts") == (None, 41.0)
-    assert table.values("RandConv", "fonts") == (40.0, 41.0)
+    assert table.values("Baseline (ERM)", "svhn") == (None, 41.0)
+    assert table.values("RandConv", "svhn") == (40.0, 41.0)
     (note,) = (note for note in table.notes if note.startswith("failed: Baseline (ERM), seed 0"))
     assert "result.json" in note
 
@@ -54,8 +60,8 @@ def test_a_result_on_other_data_is_not_averaged_with_the_others(study):
     (config,) = found.missing()
     assert (config.method, config.seed) == ("pro-randconv", 1)
     table = found.tables()[0]
-    assert table.values("Pro-RandConv", "fonts") == (40.0, None)
-    assert any("fonts 1f1f1f1f or 2e2e2e2e" in note for note in table.notes)
+    assert table.values("Pro-RandConv", "svhn") == (40.0, None)
+    assert any("svhn 1f1f1f1f or 2e2e2e2e" in note for note in table.notes)
 
 
 def test_a_run_that_is_repaired_is_no_failure_any_more(study):
@@ -63,7 +69,7 @@ def test_a_run_that_is_repaired_is_no_failure_any_more(study):
     (config,) = found.missing()
     found.take(Outcome(config, stored_result(config)))
     assert found.failures == {}
-    assert found.tables()[0].values("Baseline (ERM)", "fonts") == (40.0, 41.0)
+    assert found.tables()[0].values("Baseline (ERM)", "svhn") == (40.0, 41.0)
 
 
 def test_what_happened_to_a_run_is_in_the_notes_of_the_table(study):
