@@ -172,7 +172,7 @@ class TestDamage:
         (study,) = read(tmp_path)
         assert len(study.runs) == 1
         assert study.problems == (
-            "bert: left out: config.json is no run's config: benchmark is missing",
+            "bert: left out: config.json is not a run's config: benchmark is missing",
         )
 
     def test_a_table_with_words_for_figures_is_no_study(self, results):

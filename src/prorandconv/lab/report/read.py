@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -163,7 +163,7 @@ def _study(path: Path) -> StudyRecord:
             f"as stored in {STUDY}" + ("; its runs are not here" if homes and not present else ""),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ReportError.at(path, f"is no record of a study ({error!r})", REMEDY) from error
+        raise ReportError.at(path, f"is not the record of a study ({error!r})", REMEDY) from error
 
 
 def _runs(
@@ -218,9 +218,13 @@ def _disagreements(path: Path, written: Plain, config: Plain, result: Plain | No
 def _config(stored: Plain, path: Path) -> Plain:
     for name, kind in NEEDED.items():
         if not isinstance(stored.get(name), kind):
-            raise ReportError.at(path, f"{path.name} is no run's config: {name} is missing", REMEDY)
+            raise ReportError.at(
+                path, f"{path.name} is not a run's config: {name} is missing", REMEDY
+            )
     if not stored["source"] or not all(isinstance(name, str) for name in stored["source"]):
-        raise ReportError.at(path, f"{path.name} is no run's config: source is no list", REMEDY)
+        raise ReportError.at(
+            path, f"{path.name} is not a run's config: source is not a list of names", REMEDY
+        )
     return stored
 
 
@@ -238,7 +242,9 @@ def _result(path: Path) -> Plain:
         _ = [list(stored[name]) for name in ("averaged", "absent", "classes")]
         fingerprints(stored)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
-        raise ReportError.at(path, f"{path.name} is no run's result ({error!r})", REMEDY) from error
+        raise ReportError.at(
+            path, f"{path.name} is not a run's result ({error!r})", REMEDY
+        ) from error
     return stored
 
 
@@ -248,20 +254,19 @@ def _json(path: Path) -> Plain:
     except (OSError, ValueError, RecursionError) as error:
         raise ReportError.at(path, f"{path.name} cannot be read ({error})", REMEDY) from error
     if not isinstance(stored, dict):
-        raise ReportError.at(path, f"{path.name} is no JSON object", REMEDY)
+        raise ReportError.at(path, f"{path.name} is not a JSON object", REMEDY)
     return stored
 
 
-def _optional(path: Path, reader: Any, problems: list[str]) -> Plain | None:
+def _optional(path: Path, reader: Callable[[Path], Plain], problems: list[str]) -> Plain | None:
     """What a file holds; None if it is not there, or damaged, which is a problem."""
     if not path.exists():
         return None
     try:
-        found: Plain = reader(path)
+        return reader(path)
     except ReportError as error:
         problems.append(str(error.problem))
         return None
-    return found
 
 
 def _lines(path: Path, needed: Sequence[str], problems: list[str]) -> tuple[Plain, ...]:
