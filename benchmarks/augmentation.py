@@ -5,7 +5,7 @@ python benchmarks/augmentation.py --quick    a minute, to try it
 
 All candidates are measured in turns in one process, on the same images and the same numbers of
 repetitions, drawing included. Figures are medians over mini-batches; claims are ratios of them.
-Interrupted and started again, it goes on after the last finished measurement.
+Interrupted and started again, it resumes after the last finished measurement.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Benchmark:
         expected = {cell: self._expected_seconds(cell) for cell in plan.cells()}
         total = int(sum(expected.values()) + MEMORY_SECONDS * len(work))
         if self.store.resumed:
-            print(f"going on after {self.store.resumed} measurements of an interrupted run")
+            print(f"resuming after {self.store.resumed} measurements of an interrupted run")
         with progress("measuring", total, unit="expected seconds") as advance:
             for size in plan.centres:
                 key = f"{size} px, limit"
@@ -134,14 +134,15 @@ class Benchmark:
             if share is not None and share > DISTURBED
         ]
         show(figures)
-        output, told = self.store.output, self.machine
-        self.store.finish({"plan": asdict(self.plan), "machine": told, **summary})
+        output, machine = self.store.output, self.machine
+        self.store.finish({"plan": asdict(self.plan), "machine": machine, **summary})
         note = (
-            f"{told['processor']}, {told['threads']} threads, torch {told['torch']}, "
-            f"native: {told['engines']['native']}"
+            f"{machine['processor']}, {machine['threads']} threads, torch {machine['torch']}, "
+            f"native: {machine['engines']['native']}"
         )
         text = "\n".join(one.markdown() for one in figures)
-        text = f"# Speed of the augmentation\n\nMade by `make bench`. {note}.\n\n{text}"
+        links = f"all figures in [{output.name}]({output.name})"
+        text = f"# Speed of the augmentation\n\nMade by `make bench`; {links}. {note}.\n\n{text}"
         output.with_suffix(".md").write_text(text)
         centres = [Cell(size, self.plan.batch) for size in self.plan.centres]
         save(picture(self.cells, centres, note), output.with_suffix(".svg"))
@@ -178,7 +179,9 @@ def main() -> None:
     try:
         benchmark.run()
     except KeyboardInterrupt:
-        raise SystemExit("stopped; what is finished is kept, the same command goes on") from None
+        raise SystemExit(
+            "stopped; what is finished is kept; resume by running the same command"
+        ) from None
     benchmark.report()
 
 

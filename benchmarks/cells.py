@@ -129,7 +129,7 @@ def measure(
         seconds: a candidate that has used up so much drops out, but not before its first round, so
             that all have had the first of the same rounds.
         limit: seconds a mini-batch may take.
-        rates: seconds for a unit of work, by name, as far as they are known: from them is told
+        rates: seconds for a unit of work, by name, as far as they are known: from them one knows
             whether a candidate would exceed the limit. They never become a figure.
         copies: peak memory in copies of the batch, by name, as far as it is known: a candidate that
             would not fit into free memory is left out.

@@ -11,7 +11,7 @@ from cells import Cell
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator, ScalarFormatter
-from summary import Cells, axes, over_obvious
+from summary import Axis, Cells, axes, over_obvious
 
 LOOKS = {
     "obvious": ("#000000", "o", "-"),
@@ -26,25 +26,30 @@ LOOKS = {
 print the markers do."""
 
 
+LABELS = {
+    "size": "side of an image in pixels",
+    "batch": "images in the mini-batch",
+    "repeats": "repetitions",
+}
+
+
 def picture(cells: Cells, centres: list[Cell], note: str) -> Figure:
     """Time against size, N and L, and the ratio to the obvious way against size."""
     parts = axes(cells, centres)
-    by_size = next(name for name in parts if name.startswith("H·W"))
-    panels: list[tuple[str, str, str, Value]] = [
-        (by_size, "side of an image in pixels", "seconds", _seconds),
-        (by_size, "side of an image in pixels", "times as fast as obvious", _ratio),
+    by_size = next(axis for axis in parts if axis.along == "size")
+    panels: list[tuple[Axis, str, Value]] = [
+        (by_size, "seconds", _seconds),
+        (by_size, "times as fast as obvious", _ratio),
     ]
-    for axis, label in (("N", "images in the mini-batch"), ("L", "repetitions")):
-        for name in parts:
-            if name.startswith(f"{axis} at"):
-                panels.append((name, label, "seconds", _seconds))
+    for along in ("batch", "repeats"):
+        panels += [(axis, "seconds", _seconds) for axis in parts if axis.along == along]
     columns = len(panels) // 2
     with mpl.rc_context({"font.size": 9}):
         figure = Figure(figsize=(3.6 * columns, 6.8), layout="constrained")
         grid = figure.subplots(2, columns, squeeze=False)
         # column by column: size above its ratio, small images above large ones
         for panel, place in zip(panels, grid.T.flat, strict=False):
-            _panel(place, parts, *panel)
+            _panel(place, *panel)
         handles, labels = grid[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
         figure.supxlabel(f"bands: quartiles. {note}", fontsize=8, color="#444444")
@@ -66,14 +71,13 @@ def _ratio(found: dict, name: str) -> tuple[float, float, float] | None:
     return ratio and (ratio["lower_quartile"], ratio["median"], ratio["upper_quartile"])
 
 
-def _panel(place: Axes, parts: dict, name: str, label: str, quantity: str, value: Value) -> None:
-    part, along = parts[name]
-    of_size = name.startswith("H·W")
-    position = {cell: cell.size if of_size else along(cell) for cell in part}
+def _panel(place: Axes, axis: Axis, quantity: str, value: Value) -> None:
+    position = {cell: axis.position(cell) for cell in axis.cells}
+    fixed_repeats = axis.along == "repeats"
     for candidate, (colour, marker, line) in LOOKS.items():
         shown = {
             position[cell]: found_value
-            for cell, found in part.items()
+            for cell, found in axis.cells.items()
             if candidate in found and (found_value := value(found, candidate)) is not None
         }
         if not shown:
@@ -82,13 +86,12 @@ def _panel(place: Axes, parts: dict, name: str, label: str, quantity: str, value
         look = {"color": colour, "marker": marker, "linestyle": line, "markersize": 5}
         place.plot(list(shown), middle, label=CANDIDATES[candidate].title, linewidth=1.2, **look)
         # with random L the quartiles of the time would show L
-        if name.startswith("L") or value is _ratio:
+        if fixed_repeats or value is _ratio:
             place.fill_between(list(shown), low, high, color=colour, alpha=0.15, linewidth=0)
     if value is _ratio:
         place.axhline(1, color="#000000", linewidth=0.8)
-    where = name.split(" at ")[1]
-    random = "" if name.startswith("L") else ", random L"
-    place.set(xscale="log", yscale="log", xlabel=label, ylabel=quantity, title=where + random)
+    title = axis.where + ("" if fixed_repeats else ", random L")
+    place.set(xscale="log", yscale="log", xlabel=LABELS[axis.along], ylabel=quantity, title=title)
     place.set_xticks(sorted(set(position.values())))
     place.xaxis.set_major_formatter(ScalarFormatter())
     place.xaxis.set_minor_locator(NullLocator())

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from cells import Cell
 from measuring import slope, spread
 
 Found = dict[str, dict[str, Any]]
 Cells = dict[Cell, Found]
+Centre = dict[str, Any]
+"""What was summarised of one centre."""
+Measure = Callable[[Centre], float | None]
 STEP = "erm_step"
 ENGINES = ("native", "eager")
 IN_GOALS = ("obvious", *ENGINES, STEP)
@@ -41,18 +44,47 @@ def growth(cells: Cells, name: str, along: Callable[[Cell], float]) -> float | N
     return slope([along(cell) for cell in measured], times)
 
 
-def axes(cells: Cells, centres: Iterable[Cell]) -> dict[str, tuple[Cells, Callable[[Cell], float]]]:
-    """Cells that differ from a centre in one thing only, in growing order, by the axis's name."""
-    found: dict[str, tuple[Cells, Callable[[Cell], float]]] = {}
+@dataclass(frozen=True)
+class Axis:
+    """Cells that differ from a centre in one thing only, in growing order."""
+
+    along: Literal["size", "batch", "repeats"]
+    """the field of a cell that differs"""
+    sign: str
+    where: str
+    """what does not differ"""
+    cells: Cells
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return f"{self.sign} at {self.where}"
+
+    def position(self, cell: Cell) -> int:
+        """Where a cell stands on the axis."""
+        return getattr(cell, self.along) or 0
+
+    def amount(self, cell: Cell) -> int:
+        """What time is expected to be proportional to."""
+        position = self.position(cell)
+        return position**2 if self.along == "size" else position
+
+
+def axes(cells: Cells, centres: Iterable[Cell]) -> list[Axis]:
+    """The axes through each centre; centres on the same axis have it once."""
+    found: dict[str, Axis] = {}
     for centre in centres:
         size, batch = centre.size, centre.batch
         along_size = [c for c in cells if c == Cell(c.size, batch, centre.repeats, centre.dtype)]
         along_batch = [c for c in cells if c == Cell(size, c.batch, centre.repeats, centre.dtype)]
         along_repeats = [c for c in cells if c.repeats and c.size == size]
-        found[f"H·W at N = {batch}"] = (_part(cells, along_size), lambda cell: cell.size**2)
-        found[f"N at {size} px"] = (_part(cells, along_batch), lambda cell: cell.batch)
-        found[f"L at {size} px"] = (_part(cells, along_repeats), lambda cell: cell.repeats or 0)
-    return found
+        for axis in (
+            Axis("size", "H·W", f"N = {batch}", _part(cells, along_size)),
+            Axis("batch", "N", f"{size} px", _part(cells, along_batch)),
+            Axis("repeats", "L", f"{size} px", _part(cells, along_repeats)),
+        ):
+            found[axis.title] = axis
+    return list(found.values())
 
 
 def _part(cells: Cells, chosen: list[Cell]) -> Cells:
@@ -83,37 +115,56 @@ class Goal:
         )
 
 
-TARGETS: dict[str, tuple[bool, str, dict[int, float]]] = {
-    "eager over obvious": (False, "×", {32: 25, 224: 30}),
-    "native over obvious": (False, "×", {32: 100, 224: 150}),
-    "native, share of the CPU's limit": (False, "%", {32: 40, 224: 40}),
-    "augmentation / ERM step": (True, "%", {32: 2.0, 224: 1.5}),
-    "peak extra memory": (True, " copies", {32: 2.0, 224: 2.0}),
-}
+def _over_obvious(name: str) -> Measure:
+    return lambda centre: (centre.get("over_obvious", {}).get(name) or {}).get("median")
 
 
-def goals(centres: dict[int, dict[str, Any]]) -> list[Goal]:
-    """The goals of both centres; the augmentation is that of the engine ``auto`` would take."""
-    found = []
-    for title, (at_most, unit, targets) in TARGETS.items():
-        for size, target in targets.items():
-            value = _measured(title, centres.get(size, {}))
-            found.append(Goal(size, title, target, at_most, value, unit))
-    return found
-
-
-def _measured(title: str, centre: dict[str, Any]) -> float | None:
-    auto = next((name for name in ENGINES if name in centre.get("over_obvious", {})), "native")
-    if title.endswith("over obvious"):
-        ratio = centre.get("over_obvious", {}).get(title.split()[0])
-        return ratio and ratio["median"]
-    if title.startswith("native, share"):
-        share = centre.get("share_of_limit", {}).get("native")
-    elif title.endswith("step"):
-        share = centre.get("share_of_step", {}).get(auto)
-    else:
-        return centre.get("memory", {}).get(auto, {}).get("peak")
+def _share_of_limit(centre: Centre) -> float | None:
+    share = centre.get("share_of_limit", {}).get("native")
     return share and 100 * share
+
+
+def _share_of_step(centre: Centre) -> float | None:
+    share = centre.get("share_of_step", {}).get(_auto(centre))
+    return share and 100 * share
+
+
+def _memory(centre: Centre) -> float | None:
+    return centre.get("memory", {}).get(_auto(centre), {}).get("peak")
+
+
+def _auto(centre: Centre) -> str:
+    """The engine that ``auto`` would take."""
+    return next((name for name in ENGINES if name in centre.get("over_obvious", {})), "native")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A quantity with a goal for each centre, by size."""
+
+    title: str
+    measure: Measure
+    at_most: bool
+    unit: str
+    by_size: Mapping[int, float]
+
+
+TARGETS = (
+    Target("eager over obvious", _over_obvious("eager"), False, "×", {32: 25, 224: 30}),
+    Target("native over obvious", _over_obvious("native"), False, "×", {32: 100, 224: 150}),
+    Target("native, share of the CPU's limit", _share_of_limit, False, "%", {32: 40, 224: 40}),
+    Target("augmentation / ERM step", _share_of_step, True, "%", {32: 2.0, 224: 1.5}),
+    Target("peak extra memory", _memory, True, " copies", {32: 2.0, 224: 2.0}),
+)
+
+
+def goals(centres: Mapping[int, Centre]) -> list[Goal]:
+    """The goals of both centres."""
+    return [
+        Goal(size, one.title, goal, one.at_most, one.measure(centres.get(size, {})), one.unit)
+        for one in TARGETS
+        for size, goal in one.by_size.items()
+    ]
 
 
 def centre_summary(
@@ -149,8 +200,8 @@ def summarised(
     return {
         "centres": by_centre,
         "growth": {
-            axis: {name: growth(part, name, along) for name in names}
-            for axis, (part, along) in axes(cells, centres.values()).items()
+            axis.title: {name: growth(axis.cells, name, axis.amount) for name in names}
+            for axis in axes(cells, centres.values())
         },
         "goals": [{**asdict(goal), "verdict": goal.verdict} for goal in goals(by_centre)],
         "cells": [

@@ -1,7 +1,6 @@
 import pytest
 
-from prorandconv.lab.methods import method_class
-from prorandconv.lab.paper import paper_row, paper_tables
+from prorandconv.lab.paper import changed_options, paper_row, paper_tables
 from prorandconv.lab.run.config import RunConfig
 
 
@@ -49,12 +48,20 @@ def test_a_run_that_the_paper_does_not_have_finds_no_row(config):
     assert paper_row(config) is None
 
 
-def test_the_rows_options_are_options_of_their_methods():
-    for table in paper_tables():
-        for row in table["rows"]:
-            if "method" in row:
-                RunConfig.paper("digits", method=row["method"], options=row["options"])
-                method_class(row["method"])
+ROWS = [(table["table"], row) for table in paper_tables() for row in table["rows"]]
+
+
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=f"{table} {row['row']}") for table, row in ROWS if "method" in row]
+)
+def test_a_rows_options_are_options_of_its_method_and_not_its_defaults(row):
+    config = RunConfig.paper("digits", method=row["method"], options=row["options"])
+    assert changed_options(config) == row["options"]
+
+
+def test_all_options_of_a_method_that_is_not_the_labs_own_count_and_nothing_is_imported():
+    config = {"method": "nowhere.to_be_found:f", "options": {"weight": 2.0}}
+    assert changed_options(config) == {"weight": 2.0}
 
 
 def test_the_papers_averages_are_those_of_its_rows():

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from .methods import method_class
+from .methods import METHODS, method_class
 from .run.config import RunConfig
 
 PREFERRED = ("Table 1", "Table 2", "Table 3")
@@ -75,48 +76,65 @@ def rows_of(table: str, **setting: str) -> tuple[Row, ...]:
     )
 
 
-def paper_row(config: RunConfig) -> PaperRow | None:
+def paper_row(run: RunConfig | Mapping[str, Any]) -> PaperRow | None:
     """The paper's row for a run, if it has one; lengths and seeds are not compared.
+
+    Args:
+        run: its config, or the plain values of it, as in config.json.
 
     Example:
         >>> paper_row(RunConfig.paper("digits", method="erm")).targets["usps"]
         78.21
     """
+    config = _plain(run)
     tables = sorted(paper_tables(), key=lambda table: table["table"] not in PREFERRED)
     for table in tables:
         if not _same_setting(table, config):
             continue
         for row in table["rows"]:
-            if row.get("method") == config.method and row["options"] == changed_options(config):
+            if row.get("method") == config["method"] and row["options"] == changed_options(config):
                 return _read(table, row, config)
     return None
 
 
-def changed_options(config: RunConfig) -> dict[str, Any]:
-    """The options that differ from the method's own, as plain values."""
-    default = method_class(config.method)()
-    plain = config.to_mapping()["options"]
-    names = [f.name for f in fields(config.options)]
-    return {n: plain[n] for n in names if getattr(config.options, n) != getattr(default, n)}
+def changed_options(run: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
+    """The options that differ from the method's defaults, as plain values.
+
+    Of a method that is not the lab's own all options count: nothing is imported to learn its
+    defaults.
+
+    Args:
+        run: its config, or the plain values of it, as in config.json.
+    """
+    config = _plain(run)
+    options: dict[str, Any] = dict(config["options"])
+    if config["method"] not in METHODS:
+        return options
+    defaults = json.loads(json.dumps(dataclasses.asdict(method_class(config["method"])())))
+    return {n: v for n, v in options.items() if n not in defaults or v != defaults[n]}
 
 
-def _same_setting(table: Mapping[str, Any], config: RunConfig) -> bool:
+def _plain(run: RunConfig | Mapping[str, Any]) -> Mapping[str, Any]:
+    return run.to_mapping() if isinstance(run, RunConfig) else run
+
+
+def _same_setting(table: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
     if table["columns"] not in ("target", "source"):
         return False
-    if table.get("benchmark") != config.benchmark or table.get("network") != config.network:
+    if any(table.get(name) != config[name] for name in ("benchmark", "network")):
         return False
     if "source" in table:
-        return bool(table["source"] == list(config.source))
-    return bool(table.get("multi_source", False) == (len(config.source) > 1))
+        return bool(table["source"] == list(config["source"]))
+    return bool(table.get("multi_source", False) == (len(config["source"]) > 1))
 
 
-def _read(table: Mapping[str, Any], row: Mapping[str, Any], config: RunConfig) -> PaperRow:
+def _read(table: Mapping[str, Any], row: Mapping[str, Any], config: Mapping[str, Any]) -> PaperRow:
     values = row["values"]
     if table["columns"] == "source":
-        return PaperRow(table["table"], row["row"], {}, values.get(config.source[0]))
+        return PaperRow(table["table"], row["row"], {}, values.get(config["source"][0]))
     targets = {name: value for name, value in values.items() if not name.startswith("average")}
     if table.get("multi_source"):
-        targets = {name: value for name, value in targets.items() if name not in config.source}
+        targets = {name: value for name, value in targets.items() if name not in config["source"]}
         average = sum(targets.values()) / len(targets) if targets else None
         return PaperRow(table["table"], row["row"], targets, average)
     return PaperRow(table["table"], row["row"], targets, values.get("average"))

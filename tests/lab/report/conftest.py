@@ -52,7 +52,9 @@ def confusion(right):
 def write_run():
     """Writes a run's directory; targets are right in (3 + seed, 4 + seed) of ten images."""
 
-    def write(runs, method="erm", seed=0, *, done=None, benchmark="digits-mini", **changes):
+    def write(
+        runs, method="erm", seed=0, *, done=None, benchmark="digits-mini", data="1f", **changes
+    ):
         config = RunConfig.paper(benchmark, "mnist", method, **({"epochs": 4} | changes), seed=seed)
         home = config.directory(runs)
         home.mkdir(parents=True)
@@ -80,6 +82,8 @@ def write_run():
         if done is None:
             result = {
                 "config": config.to_mapping(),
+                "hash": home.name,
+                "data": dict.fromkeys(("train", "val", *TARGETS), data * 8),
                 "classes": list(CLASSES),
                 "averaged": list(TARGETS),
                 "absent": ["numbers"],

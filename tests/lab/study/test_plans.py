@@ -65,23 +65,22 @@ def test_the_papers_figure_stands_beside_ours(study, table, row, column, paper):
     assert found.cells[row, column].paper == paper
 
 
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_list_says_how_many_runs_a_study_has(name):
+    assert len(runs_of(planned(name), (0,))) == STUDIES[name].runs
+
+
 @pytest.mark.parametrize(
     ("study", "runs", "tables"),
     [
-        ("digits", 5, 2),
-        ("pacs-single", 40, 2),
-        ("pacs-multi", 40, 2),
         ("comparison", 2 * 3 * 3 * 8, 3),
         ("selection", 9 * 5, 1),
         ("components", 16 * 9, 1),
-        ("traditional", 8 * 5, 2),
         ("receptive-field", 21 * 5, 5),
-        ("smoothing", 14 * 5, 2),
         ("hyperparameters", 27 * 5, 6),
-        ("bounds", 6, 1),
     ],
 )
-def test_the_number_of_runs(study, runs, tables):
+def test_the_number_of_runs_and_tables(study, runs, tables):
     plan = planned(study)
     assert (len(runs_of(plan, (0,))), len(plan)) == (runs, tables)
 
@@ -163,11 +162,13 @@ def test_a_cell_is_the_mean_of_its_readings_and_needs_all_of_them():
         replace(one, seed=1).hash: result({"a": 10.0}),
     }
     failed = replace(other, seed=1)
-    table = plan.table((0, 1), results, {failed.hash: "no luck"})
+    messages = {other.hash: ["state.pt was damaged"]}
+    table = plan.table((0, 1), results, {failed.hash: "no luck"}, messages)
     assert table.values("r", "c") == (40.0, None)
     assert table.values("r", "in") == (99.0, 99.0)
     assert table.paper("r", "c") == 50.0
     assert table.notes == (
+        "r, c, seed 0: state.pt was damaged",
         "r, c, seed 1: a, b absent when the run was measured",
         "failed: r, c, seed 1: no luck",
     )

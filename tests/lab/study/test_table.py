@@ -63,7 +63,7 @@ def test_stored_and_read_again_is_the_same():
     assert Table.from_mapping(json.loads(json.dumps(one.to_mapping()))) == one
 
 
-def test_lacking_values_show():
+def test_missing_values_show():
     assert not table().complete
     assert table(cells={("ERM", "svhn"): Cell((1.0, 2.0, 3.0))}).complete
 

@@ -32,9 +32,9 @@ class Report:
             self.directory, output, samples=self.samples, data_root=self.data_root
         )
         for section in sections:
-            for table, _ in section.tables:
-                out.print(terminal_table(table))
-            for line in section.study.lacking:
+            for shown in section.tables:
+                out.print(terminal_table(shown.table))
+            for line in section.study.problems:
                 out.print(line, highlight=False, soft_wrap=True)
         out.print(str(output / "index.html"), highlight=False, soft_wrap=True)
         return 0

@@ -100,13 +100,12 @@ def studies_table(settings: Settings) -> Table:
 
     table = Table("study", "shows", "paper", "runs a seed", title_justify="left")
     everything = replace(settings, everything=True)
-    for name in STUDIES:
-        study = get_study(name)
+    for name, listed in STUDIES.items():
         try:
-            runs = f"{len(runs_of(study.plan(everything), (0,)))}"
+            runs = f"{len(runs_of(get_study(name).plan(everything), (0,)))}"
         except ProRandConvError as error:
             runs = str(error)
-        table.add_row(name, study.shows, study.reference, runs)
+        table.add_row(name, listed.shows, listed.reference, runs)
     return table
 
 

@@ -1,32 +1,38 @@
-"""Runs that can be compared: the same setting, other methods and seeds."""
+"""Runs that can be compared: the same setting and the same data, other methods and seeds."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from ..methods import METHODS
 from ..paper import changed_options, paper_row, paper_tables
 from ..run.config import RunConfig
 from ..run.evaluation import Evaluation
+from ..study.fingerprints import conflicts, described
 from ..study.table import Cell, Table
-from .read import Run
+from .read import Plain, ReportedRun
 
-FREE = ("method", "options", "seed", "data_root", "target_every")
-"""Fields in which runs of one setting may differ."""
+FREE = ("format", "method", "options", "seed", "data", "data_root", "target_every")
+"""Fields in which runs of one comparison may differ; data is compared by its fingerprints."""
+DEFAULTS = {f.name: f.default for f in fields(RunConfig) if f.default is not MISSING}
+"""Of fields that an older run may not have yet."""
 BASELINE = "erm"
 
 
 @dataclass(frozen=True)
-class Setting:
-    """Runs that differ in method and seed only."""
+class Comparison:
+    """Runs that differ in method and seed only, on the same data."""
 
     title: str
-    rows: Mapping[str, Mapping[int, Run]]
+    rows: Mapping[str, Mapping[int, ReportedRun]]
     """by method with its options, and seed"""
     baseline: str | None
     """the row of ERM, if there is one"""
+    data: str = ""
+    """which data it is, where the same setting was run on other data too"""
 
     @property
     def name(self) -> str:
@@ -34,12 +40,12 @@ class Setting:
         return _name(self.runs[0].config)
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[ReportedRun, ...]:
         """All runs, row by row."""
         return tuple(run for row in self.rows.values() for run in row.values())
 
     @property
-    def firsts(self) -> dict[str, Run]:
+    def firsts(self) -> dict[str, ReportedRun]:
         """The first run of each row."""
         return {row: next(iter(seeds.values())) for row, seeds in self.rows.items()}
 
@@ -68,82 +74,103 @@ class Setting:
         return tuple(done[0].get("classes", ())) if done else ()
 
 
-def label(config: RunConfig) -> str:
-    """The method, and the options in which it differs from its own defaults.
+def label(config: Plain) -> str:
+    """The method as it is stored, and the options in which it differs from its own defaults.
 
     Example:
-        >>> label(RunConfig.paper("digits", method="pro-randconv", options={"max_repeats": 5}))
+        >>> label({"method": "pro-randconv", "options": {"max_repeats": 5, "kernel_size": 3}})
         'pro-randconv (max_repeats 5)'
     """
-    changed = ", ".join(
-        f"{name} {_plain(value)}" for name, value in changed_options(config).items()
-    )
-    return f"{config.method} ({changed})" if changed else config.method
+    changed = ", ".join(f"{name} {_text(value)}" for name, value in changed_options(config).items())
+    return f"{config['method']} ({changed})" if changed else str(config["method"])
 
 
-def paper_names(config: RunConfig) -> tuple[str, ...]:
+def paper_names(config: Plain) -> tuple[str, ...]:
     """What the paper's tables call this method with these options.
 
     Example:
-        >>> paper_names(RunConfig.paper("digits", method="progressive"))[0]
-        'Progressive (Same)'
+        >>> paper_names({"method": "progressive", "options": {"weights": "different"}})[0]
+        'Progressive (Diff)'
     """
     rows = [row for table in paper_tables() for row in table["rows"] if "method" in row]
-    own = (config.method, changed_options(config))
+    own = (config["method"], changed_options(config))
     found = [row["row"].rstrip("*") for row in rows if (row["method"], row["options"]) == own]
     return tuple(dict.fromkeys(found))
 
 
-def settings(runs: Iterable[Run], names: Sequence[str] = ()) -> tuple[Setting, ...]:
-    """Put together what can be compared.
+@dataclass
+class _Group:
+    """Runs of one setting, and the data that they share as far as it is known."""
+
+    setting: Plain
+    data: dict[str, str] = field(default_factory=dict)
+    runs: list[tuple[str, ReportedRun]] = field(default_factory=list)
+    """each with the name of its row"""
+
+    @property
+    def identity(self) -> str:
+        """A short name for the data."""
+        return hashlib.sha256(repr(sorted(self.data.items())).encode()).hexdigest()[:8]
+
+    def takes(self, setting: Plain, run: ReportedRun) -> bool:
+        return setting == self.setting and not conflicts([self.data, run.data])
+
+
+def comparisons(runs: Iterable[ReportedRun], names: Sequence[str] = ()) -> tuple[Comparison, ...]:
+    """Put together what can be compared; runs on different data never are.
 
     Args:
         runs: to be put together.
         names: rows of a study's tables: a run that the paper gives such a name is called so, and
             they come first. Others are called by method and options, in the order of the methods.
     """
+    groups: list[_Group] = []
+    for run in sorted(runs, key=lambda run: run.result is None):  # what is done knows its data
+        setting = {n: v for n, v in (DEFAULTS | run.config).items() if n not in FREE}
+        group = next((one for one in groups if one.takes(setting, run)), None)
+        if group is None:
+            groups.append(group := _Group(setting))
+        group.data |= run.data
+        group.runs.append((_called(run.config, names), run))
     order = {name: place for place, name in enumerate(dict.fromkeys((*names, *METHODS)))}
-    found: dict[str, list[tuple[str, Run]]] = {}
-    for run in runs:
-        mapping = run.config.to_mapping()
-        key = repr([value for name, value in mapping.items() if name not in FREE])
-        found.setdefault(key, []).append((_called(run.config, names), run))
-    titles = _titles([group[0][1].config for group in found.values()])
 
-    def place(called: tuple[str, Run]) -> tuple[int, str, int]:
+    def place(called: tuple[str, ReportedRun]) -> tuple[int, str, int]:
         name, run = called
-        own = order.get(name, order.get(run.config.method, len(order)))
-        return own, name, run.config.seed
+        own = order.get(name, order.get(run.config["method"], len(order)))
+        return own, name, run.config["seed"]
 
-    return tuple(
-        _setting(title, sorted(group, key=place))
-        for title, group in zip(titles, found.values(), strict=True)
-    )
+    made = []
+    for group in groups:
+        title, data = _title(group.setting, [other.setting for other in groups]), ""
+        if sum(other.setting == group.setting for other in groups) > 1:
+            title, data = f"{title}, data {group.identity}", f"data: {described(group.data)}"
+        made.append(_comparison(title, sorted(group.runs, key=place), data))
+    return tuple(made)
 
 
-def _setting(title: str, called: Sequence[tuple[str, Run]]) -> Setting:
-    rows: dict[str, dict[int, Run]] = {}
+def _comparison(title: str, called: Sequence[tuple[str, ReportedRun]], data: str) -> Comparison:
+    rows: dict[str, dict[int, ReportedRun]] = {}
     for name, run in called:
         seeds = rows.setdefault(name, {})
-        before = seeds.get(run.config.seed)
+        before = seeds.get(run.config["seed"])
         if before is None or _progress(before) < _progress(run):
-            seeds[run.config.seed] = run
-    erm = [name for name, run in called if run.config.method == BASELINE]
-    return Setting(title, rows, erm[0] if erm else None)
+            seeds[run.config["seed"]] = run
+    erm = [name for name, run in called if run.config["method"] == BASELINE]
+    return Comparison(title, rows, erm[0] if erm else None, data)
 
 
-def _progress(run: Run) -> tuple[bool, int]:
+def _progress(run: ReportedRun) -> tuple[bool, int]:
     return run.result is not None, run.epoch
 
 
-def table_of(setting: Setting, name: str) -> Table:
-    """The table of a setting: methods by targets, with the weights that are best by validation."""
-    runs, targets = setting.runs, setting.targets
+def table_of(comparison: Comparison, name: str) -> Table:
+    """Methods by targets, with the weights that are best by validation."""
+    runs, targets = comparison.runs, comparison.targets
     done = [run.result for run in runs if run.result is not None]
-    seeds = tuple(sorted({run.config.seed for run in runs}))
+    seeds = tuple(sorted({run.config["seed"] for run in runs}))
     cells = {}
-    for row, of_seeds in setting.rows.items():
-        paper = paper_row(setting.firsts[row].config)
+    for row, of_seeds in comparison.rows.items():
+        paper = paper_row(comparison.firsts[row].config)
         for target in targets:
             found = [_accuracy(of_seeds.get(seed), target) for seed in seeds]
             cells[row, target] = Cell(
@@ -151,55 +178,46 @@ def table_of(setting: Setting, name: str) -> Table:
             )
     averaged = [t for t in targets if done and all(t in result["averaged"] for result in done)]
     absent = sorted({name for result in done for name in result["absent"]})
+    absence = f"absent, and in no average: {', '.join(absent)}" if absent else ""
     return Table(
         name,
-        setting.title,
-        _reference(setting),
-        tuple(setting.rows),
+        comparison.title,
+        _reference(comparison),
+        tuple(comparison.rows),
         targets,
         seeds,
         cells,
-        baseline=setting.baseline if len(setting.rows) > 1 else None,
+        baseline=comparison.baseline if len(comparison.rows) > 1 else None,
         averaged=tuple(averaged) if len(averaged) > 1 else (),
-        notes=(f"absent, and in no average: {', '.join(absent)}",) if absent else (),
+        notes=tuple(note for note in (absence, comparison.data) if note),
     )
 
 
-def _accuracy(run: Run | None, target: str) -> float | None:
+def _accuracy(run: ReportedRun | None, target: str) -> float | None:
     return run.targets[target].accuracy if run is not None and target in run.targets else None
 
 
-def _reference(setting: Setting) -> str:
-    rows = [paper_row(run.config) for run in setting.runs]
+def _reference(comparison: Comparison) -> str:
+    rows = [paper_row(run.config) for run in comparison.runs]
     return ", ".join(dict.fromkeys(row.table for row in rows if row is not None and row.targets))
 
 
-def _called(config: RunConfig, names: Sequence[str]) -> str:
+def _called(config: Plain, names: Sequence[str]) -> str:
     return next((name for name in paper_names(config) if name in names), label(config))
 
 
-def _titles(configs: Sequence[RunConfig]) -> list[str]:
-    """What each setting is; further fields only where settings of the same name differ in them."""
-    alike: dict[str, list[dict[str, Any]]] = {}
-    for config in configs:
-        alike.setdefault(_name(config), []).append(config.to_mapping())
-
-    def further(config: RunConfig) -> str:
-        own, others = config.to_mapping(), alike[_name(config)]
-        differing = [
-            name
-            for name in own
-            if name not in FREE and any(other[name] != own[name] for other in others)
-        ]
-        return "".join(f", {name} {_plain(own[name])}" for name in differing)
-
-    return [_name(config) + further(config) for config in configs]
+def _title(setting: Plain, others: Sequence[Plain]) -> str:
+    """What is compared; further fields only where others of the same name differ in them."""
+    alike = [other for other in others if _name(other) == _name(setting)]
+    differing = [n for n, v in setting.items() if any(other.get(n) != v for other in alike)]
+    return _name(setting) + "".join(f", {name} {_text(setting[name])}" for name in differing)
 
 
-def _name(config: RunConfig) -> str:
-    epochs = f"{config.epochs} epoch{'s' if config.epochs > 1 else ''}"
-    return f"{config.benchmark} from {' + '.join(config.source)}, {config.network}, {epochs}"
+def _name(config: Plain) -> str:
+    epochs = f"{config['epochs']} epoch{'s' if config['epochs'] > 1 else ''}"
+    source = " + ".join(config["source"])
+    return f"{config['benchmark']} from {source}, {config['network']}, {epochs}"
 
 
-def _plain(value: Any) -> str:
-    return " ".join(map(_plain, value)) if isinstance(value, list) else str(value)
+def _text(value: Any) -> str:
+    return " ".join(map(_text, value)) if isinstance(value, list) else str(value)

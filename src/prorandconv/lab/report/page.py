@@ -1,23 +1,48 @@
-"""The report as one page that needs nothing but itself."""
+"""What a report shows, as an HTML page that needs nothing but itself, and as Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from jinja2 import Environment, StrictUndefined
 
+from ..study.table import Table
 from .formats.lines import best, footnotes, heading, lines
+from .formats.markdown import code, escaped, markdown_table
+from .plots.pictures import Picture
 from .plots.style import DARK_GROUND, DARK_INK, GROUND, INK
-
-if TYPE_CHECKING:
-    from .write import Section
+from .read import StudyRecord
 
 TEMPLATE = "page.html"
 
 
-def page(sections: Sequence[Section]) -> str:
+@dataclass(frozen=True)
+class ShownTable:
+    """A table, its plot, and the files that hold it beside the report."""
+
+    table: Table
+    plot: Picture | None
+    files: Mapping[str, str]
+    """names of files by format"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """What a report shows of one study."""
+
+    study: StudyRecord
+    tables: tuple[ShownTable, ...]
+    curves: tuple[Picture, ...]
+    confusions: tuple[Picture, ...]
+    samples: tuple[Picture, ...]
+    messages: tuple[str, ...]
+    """why samples are missing"""
+    provenance: tuple[tuple[str, str], ...]
+
+
+def html(sections: Sequence[Section]) -> str:
     """The page, with every picture in it."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -26,3 +51,30 @@ def page(sections: Sequence[Section]) -> str:
     colours = {"ink": INK, "ground": GROUND, "dark_ink": DARK_INK, "dark_ground": DARK_GROUND}
     functions = {"best": best, "footnotes": footnotes, "heading": heading, "lines": lines}
     return template.render(sections=sections, **colours, **functions)
+
+
+def markdown(sections: Sequence[Section]) -> str:
+    """The whole report in Markdown, with links to the pictures and tables beside it."""
+    parts = []
+    for section in sections:
+        parts.append(f"# {escaped(section.study.title)}")
+        parts += [f"- {escaped(line)}" for line in section.study.problems]
+        for shown in section.tables:
+            files = ", ".join(f"[{kind}]({name})" for kind, name in shown.files.items())
+            parts += [f"## {escaped(heading(shown.table))}", markdown_table(shown.table)]
+            parts += [f"As {files}", *_links([shown.plot])]
+        for title, pictures in (
+            ("Accuracy over epochs", section.curves),
+            ("Confusion matrices", section.confusions),
+            ("Augmented images", section.samples),
+        ):
+            if pictures:
+                parts += [f"## {title}", *_links(pictures)]
+        parts += [*map(escaped, section.messages), "## How it was made"]
+        made = (f"- {escaped(name)}: {code(value)}" for name, value in section.provenance)
+        parts.append("\n".join(made))
+    return "\n\n".join(parts) + "\n"
+
+
+def _links(pictures: Sequence[Picture | None]) -> list[str]:
+    return [f"![{escaped(one.title)}]({one.name}.png)" for one in pictures if one is not None]

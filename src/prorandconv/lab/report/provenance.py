@@ -7,29 +7,33 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..run.display import duration
-from .read import Study
+from ..study.fingerprints import described
+from .read import StudyRecord
 
 
-def provenance(study: Study) -> list[tuple[str, str]]:
-    """Names and values, for people; what runs differ in is told for each."""
+def provenance(study: StudyRecord) -> list[tuple[str, str]]:
+    """Names and values, for people; where runs differ, each value is shown."""
     environments = [run.environment for run in study.runs if run.environment]
-    environments = environments or [study.environment or {}]
+    environments = environments or [dict(study.environment or {})]
     done = sum(run.result is not None for run in study.runs)
     seeds = {seed for table in study.tables if table.unit == "%" for seed in table.seeds}
     commands = [study.command] if study.command else _commands(environments)
-    told = [("command", command) for command in commands]
-    told.append(("settings", _plain(study.settings or {})))
-    told.append(("seeds", _plain(sorted(seeds))))
-    told += [(name, value) for name, value in _joined(environments) if name != "command"]
+    found = [("command", command) for command in commands]
+    found.append(("settings", _plain(study.settings or {})))
+    found.append(("seeds", _plain(sorted(seeds))))
+    found += [(name, value) for name, value in _joined(environments) if name != "command"]
+    found += [("data", line) for line in dict.fromkeys(described(run.data) for run in study.runs)]
+    found.append(("figures", study.figures))
     if study.runs:
-        told.append(("runs", f"{done} done of {len(study.runs)}"))
-        told.append(("time of all runs", duration(sum(run.seconds for run in study.runs))))
-    return [(name, value) for name, value in told if value]
+        found.append(("runs", f"{done} done of {len(study.runs)}"))
+        found.append(("time of all runs", duration(sum(run.seconds for run in study.runs))))
+    return [(name, value) for name, value in found if value]
 
 
 def _commands(environments: Iterable[Mapping[str, Any]]) -> list[str]:
-    found = [environment.get("command", []) for environment in environments]
-    return list(dict.fromkeys(shlex.join(words) for words in found if words))
+    found = [environment.get("command") for environment in environments]
+    joined = (shlex.join(map(str, words)) for words in found if isinstance(words, list))
+    return list(dict.fromkeys(joined))
 
 
 def _joined(environments: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:

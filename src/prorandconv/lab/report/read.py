@@ -1,40 +1,62 @@
-"""Result directories, read: studies and runs, with what is missing in them."""
+"""Result directories, read: studies and runs, with what is missing or suspect in them.
+
+Nothing that a file names is imported or called, and a damaged file is a line among the problems:
+a report is made of what is left.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ...errors import ProRandConvError
-from ..errors import DataError, ReportError
-from ..run.config import RunConfig
+from ..errors import ReportError
+from ..run.config import PLACES
 from ..run.directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING
 from ..run.evaluation import Evaluation
-from ..study.table import Table
+from ..run.notes import notes
+from ..study.fingerprints import conflicts, fingerprints
+from ..study.table import STUDY, Table
 
-STUDY = "study.json"
 REMEDY = "repair or remove it"
+STORED = f"its figures are those stored in {STUDY}"
+NEEDED = {
+    "benchmark": str,
+    "source": list,
+    "method": str,
+    "options": dict,
+    "network": str,
+    "epochs": int,
+    "seed": int,
+}
+"""Fields of a config that a report uses, and what they are."""
+
+Plain = dict[str, Any]
+"""A JSON object."""
 
 
 @dataclass(frozen=True)
-class Run:
+class ReportedRun:
     """A run's directory, done or not."""
 
     path: Path
-    config: RunConfig
-    metrics: tuple[dict[str, Any], ...]
+    config: Plain
+    """what was run, as plain values; a file edited afterwards does not change it"""
+    metrics: tuple[Plain, ...]
     """a line an epoch"""
-    result: Mapping[str, Any] | None
+    result: Plain | None
     """None: not done"""
-    environment: Mapping[str, Any]
+    environment: Plain
     seconds: float
     """of training and evaluation together"""
+    problems: tuple[str, ...] = ()
+    """what its notes say, files that are damaged, and what does not fit together"""
 
     @property
     def epoch(self) -> int:
@@ -44,55 +66,52 @@ class Run:
     @cached_property
     def targets(self) -> dict[str, Evaluation]:
         """The targets, measured with the best weights by validation; empty if not done."""
-        if self.result is None:
-            return {}
-        stored = self.result["best_validation"]["targets"]
-        return {name: Evaluation.from_mapping(target) for name, target in stored.items()}
+        return {} if self.result is None else _targets(self.result)
+
+    @property
+    def data(self) -> dict[str, str]:
+        """Fingerprints of the data it was trained and measured on; empty if not done."""
+        return {} if self.result is None else fingerprints(self.result)
 
     @classmethod
-    def read(cls, path: Path) -> Run:
-        """Read a run's directory."""
-        try:
-            config = RunConfig.read(path / CONFIG)
-        except ProRandConvError as error:
-            if isinstance(error, DataError) or str(path) in str(error):
-                raise
-            raise ReportError.at(path / CONFIG, str(error), REMEDY) from error
-        result = _json(path / RESULT) if (path / RESULT).exists() else None
-        times = _lines(path / TIMING, ("training_s", "evaluation_s"))
-        run = cls(
+    def read(cls, path: Path) -> ReportedRun:
+        """Read a run's directory; an error only if not even its config can be read."""
+        written = _config(_json(path / CONFIG), path / CONFIG)
+        problems = notes(path)
+        result = _optional(path / RESULT, _result, problems)
+        environment = _optional(path / ENVIRONMENT, _json, problems) or {}
+        times = _lines(path / TIMING, ("training_s", "evaluation_s"), problems)
+        config = written if result is None else result["config"]
+        problems += _disagreements(path, written, config, result)
+        return cls(
             path,
             config,
-            _lines(path / METRICS, ("epoch", "val_accuracy")),
+            _lines(path / METRICS, ("epoch", "val_accuracy"), problems),
             result,
-            _json(path / ENVIRONMENT) if (path / ENVIRONMENT).exists() else {},
+            environment,
             sum(time["training_s"] + time["evaluation_s"] for time in times),
+            tuple(problems),
         )
-        try:
-            _ = run.targets, result is None or (result["averaged"], result["absent"])
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ReportError.at(
-                path / RESULT, f"is no result of a run ({error!r})", REMEDY
-            ) from error
-        return run
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyRecord:
     """Tables, the runs they are made from, and how they were made."""
 
     name: str
     title: str
-    runs: tuple[Run, ...]
+    runs: tuple[ReportedRun, ...]
     tables: tuple[Table, ...] = ()
     command: str = ""
     settings: Mapping[str, Any] | None = None
     environment: Mapping[str, Any] | None = None
-    lacking: tuple[str, ...] = ()
-    """runs that failed, are not there or are not done: a line each"""
+    problems: tuple[str, ...] = ()
+    """what failed, is missing, not done, damaged or suspect: a line each"""
+    figures: str = ""
+    """where those of the tables come from, if not from the runs"""
 
 
-def read(directory: Path) -> tuple[Study, ...]:
+def read(directory: Path) -> tuple[StudyRecord, ...]:
     """All studies in a directory, and its other runs as one more study without tables.
 
     Args:
@@ -100,80 +119,168 @@ def read(directory: Path) -> tuple[Study, ...]:
     """
     if not directory.is_dir():
         raise ProRandConvError.about("directory", str(directory), "a folder that exists")
-    studies = [_study(path) for path in sorted(directory.rglob(STUDY))]
+    studies, problems = [], []
+    for path in sorted(directory.rglob(STUDY)):
+        try:
+            studies.append(_study(path))
+        except ReportError as error:
+            problems.append(str(error))
     taken = {run.path.resolve() for study in studies for run in study.runs}
     homes = [path.parent for path in sorted(directory.rglob(CONFIG))]
-    runs, lacking = _runs([home for home in homes if home.resolve() not in taken], directory)
-    if runs or lacking:
-        title = "Runs of no study" if studies else "Runs"
-        studies.append(Study("runs", title, runs, lacking=lacking))
-    if not studies:
+    runs, own = _runs([home for home in homes if home.resolve() not in taken], directory)
+    problems += own
+    if not studies and not runs:
         expected = f"a folder with {STUDY} or run directories in it"
-        raise ProRandConvError.about("directory", str(directory), expected)
+        raise ProRandConvError.about("directory", str(directory), "; ".join([expected, *problems]))
+    if runs or problems:
+        title = "Runs outside studies" if studies else "Runs"
+        studies.append(StudyRecord("runs", title, runs, problems=tuple(problems)))
     return tuple(studies)
 
 
-def _study(path: Path) -> Study:
+def _study(path: Path) -> StudyRecord:
     stored = _json(path)
     try:
         homes = [Path(os.path.normpath(path.parent / name)) for name in stored["runs"]]
-        runs, lacking = _runs(homes, path.parent)
         failed = [
             f"{one['run']}: failed: {one.get('problem') or one['why']}" for one in stored["failed"]
         ]
+        # Without any run the tables stand for themselves, as in a folder of published results.
+        present = any((home / CONFIG).exists() for home in homes)
+        runs, problems = _runs(homes, path.parent, stored=True) if present else ((), [])
+        if different := conflicts(run.data for run in runs):
+            problems.append(f"its runs are not all on the same data: {different}")
         command = stored["command"]
-        return Study(
-            stored["study"],
-            stored["title"],
+        return StudyRecord(
+            str(stored["study"]),
+            str(stored["title"]),
             runs,
             tuple(map(Table.from_mapping, stored["tables"])),
-            command if isinstance(command, str) else shlex.join(command),
-            stored["settings"],
-            stored["environment"],
-            (*failed, *lacking),
+            command if isinstance(command, str) else shlex.join(map(str, command)),
+            dict(stored["settings"]),
+            dict(stored["environment"]),
+            (*failed, *problems),
+            f"as stored in {STUDY}" + ("; its runs are not here" if homes and not present else ""),
         )
-    except (KeyError, TypeError) as error:
-        raise ReportError.at(path, f"is no record of a study ({error!r})", REMEDY) from error
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ReportError.at(path, f"is not the record of a study ({error!r})", REMEDY) from error
 
 
-def _runs(homes: Sequence[Path], root: Path) -> tuple[tuple[Run, ...], tuple[str, ...]]:
-    """The runs that are there, and a line about each that is not, or is not done."""
-    runs, lacking = [], []
+def _runs(
+    homes: Sequence[Path], root: Path, *, stored: bool = False
+) -> tuple[tuple[ReportedRun, ...], list[str]]:
+    """The runs that can be read, and a line about each that cannot, is not done or is suspect.
+
+    Args:
+        homes: their directories.
+        root: the folder that paths are shown from.
+        stored: whether their figures are kept elsewhere too.
+    """
+    runs, problems = [], []
+    kept = f"; {STORED}" if stored else ""
     for home in homes:
         name = os.path.relpath(home, root)
         if not (home / CONFIG).exists():
-            lacking.append(f"{name}: not there")
+            problems.append(f"{name}: missing{kept}")
             continue
         try:
-            run = Run.read(home)
-        except DataError as error:
-            lacking.append(f"{name}: left out, because its data is gone: {error}")
+            run = ReportedRun.read(home)
+        except ReportError as error:
+            problems.append(f"{name}: left out: {error.problem}{kept}")
             continue
         runs.append(run)
         if run.result is None:
-            lacking.append(f"{name}: not done, epoch {run.epoch} of {run.config.epochs}")
-    return tuple(runs), tuple(lacking)
+            epochs = f"epoch {run.epoch} of {run.config['epochs']}"
+            problems.append(f"{name}: not done, {epochs}{kept}")
+        problems += [f"{name}: {problem}" for problem in run.problems]
+    return tuple(runs), problems
 
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        stored = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ReportError.at(path, f"cannot be read ({error})", REMEDY) from error
-    if not isinstance(stored, dict):
-        raise ReportError.at(path, "is no JSON object", REMEDY)
+def _disagreements(path: Path, written: Plain, config: Plain, result: Plain | None) -> list[str]:
+    """Where the directory's name, config.json and what was run do not fit together."""
+    found = []
+    changed = [n for n in config if n not in PLACES and written.get(n) != config[n]]
+    if changed:
+        found.append(
+            f"{CONFIG} was changed after the run ({', '.join(changed)}); {RESULT} says what was run"
+        )
+    known = None if result is None else result.get("hash")
+    if known is not None and path.resolve().name != known:
+        found.append(f"the directory is not called by the run's hash, {known}")
+    folders = path.resolve().parts[-4:-1]
+    own = (config["benchmark"], config["method"].replace(":", "-"), "+".join(config["source"]))
+    fits = [folder == name for folder, name in zip(folders, own, strict=False)]
+    if any(fits) and not all(fits):  # a run that lies elsewhere fits in none
+        found.append(f"the directory says {' '.join(folders)}, the run {' '.join(own)}")
+    return found
+
+
+def _config(stored: Plain, path: Path) -> Plain:
+    for name, kind in NEEDED.items():
+        if not isinstance(stored.get(name), kind):
+            raise ReportError.at(
+                path, f"{path.name} is not a run's config: {name} is missing", REMEDY
+            )
+    if not stored["source"] or not all(isinstance(name, str) for name in stored["source"]):
+        raise ReportError.at(
+            path, f"{path.name} is not a run's config: source is not a list of names", REMEDY
+        )
     return stored
 
 
-def _lines(path: Path, needed: Sequence[str]) -> tuple[dict[str, Any], ...]:
-    """The lines of a file that may not be there yet."""
+def _targets(result: Plain) -> dict[str, Evaluation]:
+    stored = result["best_validation"]["targets"]
+    return {name: Evaluation.from_mapping(target) for name, target in stored.items()}
+
+
+def _result(path: Path) -> Plain:
+    stored = _json(path)
+    try:
+        _config(stored["config"], path)
+        for target in _targets(stored).values():
+            _ = target.accuracy
+        _ = [list(stored[name]) for name in ("averaged", "absent", "classes")]
+        fingerprints(stored)
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+        raise ReportError.at(
+            path, f"{path.name} is not a run's result ({error!r})", REMEDY
+        ) from error
+    return stored
+
+
+def _json(path: Path) -> Plain:
+    try:
+        stored = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ReportError.at(path, f"{path.name} cannot be read ({error})", REMEDY) from error
+    if not isinstance(stored, dict):
+        raise ReportError.at(path, f"{path.name} is not a JSON object", REMEDY)
+    return stored
+
+
+def _optional(path: Path, reader: Callable[[Path], Plain], problems: list[str]) -> Plain | None:
+    """What a file holds; None if it is not there, or damaged, which is a problem."""
+    if not path.exists():
+        return None
+    try:
+        return reader(path)
+    except ReportError as error:
+        problems.append(str(error.problem))
+        return None
+
+
+def _lines(path: Path, needed: Sequence[str], problems: list[str]) -> tuple[Plain, ...]:
+    """The lines of a file that may not be there yet; damaged ones are left out."""
     if not path.exists():
         return ()
     found = []
-    for number, text in enumerate(path.read_text().splitlines(), 1):
+    for number, text in enumerate(path.read_text(errors="replace").splitlines(), 1):
         try:
             line = json.loads(text)
-            found.append({**line, **{name: line[name] for name in needed}})
-        except (ValueError, KeyError, TypeError) as error:
-            raise ReportError.at(path, f"line {number} is damaged ({error!r})", REMEDY) from error
+            figures = [*(line[name] for name in needed), *line.get("targets", {}).values()]
+            if not all(isinstance(figure, int | float) for figure in figures):
+                raise ValueError(text)
+            found.append(line)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            problems.append(f"{path.name}: line {number} is damaged and left out")
     return tuple(found)

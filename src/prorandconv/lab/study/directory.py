@@ -1,4 +1,4 @@
-"""A study under way: its runs, what is known of them, and the file that tells it."""
+"""A study under way: its runs, what is known of them, and the file that stores it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import Any, Literal
 
 import torch
 
+from ..errors import RunError
 from ..files import write_text
 from ..launch.outcome import Outcome
 from ..run.config import RunConfig
-from ..run.directory import STATE, RunDirectory
+from ..run.directory import RESULT, STATE, RunDirectory
 from ..run.environment import command, environment
+from ..run.notes import notes
 from ..run.result import Result
-from .paper import get_study
-from .plan import runs_of
+from .fingerprints import conflicts, fingerprints
+from .paper import STUDIES, get_study
+from .plan import check_figures, runs_of
 from .settings import Settings
-from .table import Table
+from .table import STUDY, Table
 
-STUDY = "study.json"
-State = Literal["done", "begun", "to do"]
+State = Literal["done", "failed", "begun", "to do"]
 
 
 class StudyDirectory:
@@ -42,16 +44,24 @@ class StudyDirectory:
         """all runs by hash"""
         self.results: dict[str, Result] = {}
         self.failures: dict[str, str] = {}
+        """why runs have no result that can be used"""
         self.measured: tuple[Table, ...] = ()
+        self._data: dict[str, str] = {}
         for key, config in self.configs.items():
-            result = RunDirectory(config.directory(runs)).result()
+            try:
+                result = RunDirectory(config.directory(runs)).result()
+            except RunError as error:
+                self.failures[key] = str(error)
+                continue
             if result is not None:
-                self.results[key] = result
+                self._accept(key, result)
 
     def state(self, key: str) -> State:
         """How far a run is."""
         if key in self.results:
             return "done"
+        if key in self.failures:
+            return "failed"
         begun = (self.configs[key].directory(self.runs) / STATE).exists()
         return "begun" if begun else "to do"
 
@@ -62,14 +72,31 @@ class StudyDirectory:
     def take(self, outcome: Outcome) -> None:
         """Take in how a run ended."""
         if outcome.result is not None:
-            self.results[outcome.config.hash] = outcome.result
+            self._accept(outcome.config.hash, outcome.result)
         else:
             self.failures[outcome.config.hash] = outcome.problem
+
+    def _accept(self, key: str, result: Result) -> None:
+        """Use a result, unless it is damaged or on other data than the results before it."""
+        try:
+            data = fingerprints(result)
+            check_figures(result)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            where = self.configs[key].directory(self.runs) / RESULT
+            self.failures[key] = f"{where}: is damaged; remove it and run the same command again"
+            return
+        if different := conflicts([self._data, data]):
+            self.failures[key] = f"not on the same data as the other runs: {different}"
+            return
+        self._data |= data
+        self.results[key] = result
+        self.failures.pop(key, None)
 
     def tables(self) -> tuple[Table, ...]:
         """The tables with what is known."""
         seeds = self.settings.all_seeds
-        known = (table.table(seeds, self.results, self.failures) for table in self.planned)
+        messages = {key: notes(c.directory(self.runs)) for key, c in self.configs.items()}
+        known = (t.table(seeds, self.results, self.failures, messages) for t in self.planned)
         return (*known, *self.measured)
 
     def measure(self, accelerator: str) -> None:
@@ -90,8 +117,8 @@ class StudyDirectory:
         }
         return {
             "study": self.name,
-            "title": self.study.shows,
-            "reference": self.study.reference,
+            "title": STUDIES[self.name].shows,
+            "reference": STUDIES[self.name].reference,
             "command": command(),
             "settings": self.settings.to_mapping(),
             "environment": environment(device, 1),

@@ -12,7 +12,7 @@ from ..run.display import duration
 
 
 class StudyDisplay:
-    """Counts the runs that end and tells how long the others will take.
+    """Counts the runs that end and says how long the others will take.
 
     Args:
         name: the study's.
@@ -30,16 +30,16 @@ class StudyDisplay:
         self._done += 1
         passed = time.monotonic() - self._began
         left = passed / self._done * (self._total - self._done)
-        told = f"{self._name}: {self._done} of {self._total}, {described(outcome.config)}: "
+        line = f"{self._name}: {self._done} of {self._total}, {described(outcome.config)}: "
         if outcome.result is None:
-            told += f"failed: {outcome.problem}"
+            line += f"failed: {outcome.problem}"
         else:
             average = outcome.result["best_validation"]["average"]
-            told += "done" if average is None else f"{average:.2f} %"
+            line += "done" if average is None else f"{average:.2f} %"
         if self._done < self._total:
-            told += f"; about {duration(left)} left"
+            line += f"; about {duration(left)} left"
         if self._shown:
-            print(told, file=sys.stderr, flush=True)
+            print(line, file=sys.stderr, flush=True)
 
 
 def described(config: RunConfig) -> str:

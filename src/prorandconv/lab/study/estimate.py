@@ -86,11 +86,11 @@ class Estimator:
         return training * pace.training + images * pace.inference
 
     def _epochs_done(self, config: RunConfig) -> int:
-        path = config.directory(self._runs) / METRICS
-        if not path.exists():
+        """Lines of the metrics: how long a run takes is no reason to end over a damaged one."""
+        try:
+            return len((config.directory(self._runs) / METRICS).read_bytes().splitlines())
+        except FileNotFoundError:
             return 0
-        lines = path.read_text().splitlines()
-        return int(json.loads(lines[-1])["epoch"]) if lines else 0
 
     def _count(self, config: RunConfig, domain: str, split: str) -> int:
         """Images of a split; read from the labels, once."""

@@ -32,6 +32,13 @@ class Reading:
         return statistics.fmean(chosen["targets"][name]["accuracy"] for name in self.targets)
 
 
+def check_figures(result: Result) -> None:
+    """Raise whatever comes first if a result has not all that a :class:`Reading` may ask for."""
+    chosen = result["best_validation"]
+    for figure in (chosen["val_accuracy"], *(t["accuracy"] for t in chosen["targets"].values())):
+        float(figure)
+
+
 @dataclass(frozen=True)
 class PlannedCell:
     """A cell before its runs are done: the mean of what is read from them."""
@@ -106,6 +113,7 @@ class PlannedTable:
         seeds: Sequence[int],
         results: Mapping[str, Result],
         failures: Mapping[str, str],
+        messages: Mapping[str, Sequence[str]],
     ) -> Table:
         """The table with what is known.
 
@@ -113,11 +121,14 @@ class PlannedTable:
             seeds: a value of each cell for each.
             results: by the runs' hashes.
             failures: why runs have failed, by their hashes.
+            messages: what else happened to runs, by their hashes.
         """
         notes = dict.fromkeys(self.notes)
 
         def value(where: str, reading: Reading, seed: int) -> float | None:
             run = replace(reading.config, seed=seed).hash
+            for message in messages.get(run, ()):
+                notes[f"{where}, seed {seed}: {message}"] = None
             if run in failures:
                 notes[f"failed: {where}, seed {seed}: {failures[run]}"] = None
             if run not in results:
@@ -171,10 +182,6 @@ def _nothing(settings: Settings) -> tuple[PlannedTable, ...]:
 class Study:
     """A part of the paper: its tables, from runs or from a measurement."""
 
-    shows: str
-    """what a reader learns from it"""
-    reference: str
-    """tables and figures of the paper"""
     plan: Callable[[Settings], tuple[PlannedTable, ...]] = _nothing
     """the tables that are read from runs"""
     measure: Callable[[Settings, Path, str], tuple[Table, ...]] | None = None

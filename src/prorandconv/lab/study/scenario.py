@@ -19,7 +19,7 @@ SOLE_SOURCE = {"digits": "mnist"}
 
 
 @dataclass(frozen=True)
-class Ground:
+class Scenario:
     """A benchmark as far as it is present, and a network to train on it."""
 
     settings: Settings
@@ -193,16 +193,16 @@ def same_run(one: Row, other: Row) -> bool:
 
 
 @dataclass(frozen=True)
-class Grounds:
-    """The grounds of a study that can be used, and notes on those that cannot."""
+class Scenarios:
+    """The scenarios of a study that can be used, and notes on those that cannot."""
 
-    usable: tuple[Ground, ...]
+    usable: tuple[Scenario, ...]
     notes: tuple[str, ...]
 
     @classmethod
     def of(
         cls, settings: Settings, *benchmarks: str, networks: Iterable[str | None] = (None,)
-    ) -> Grounds:
+    ) -> Scenarios:
         """The paper's benchmarks and networks, or those that the settings name instead.
 
         Args:
@@ -211,17 +211,17 @@ class Grounds:
             networks: the paper's; None is the benchmark's own.
         """
         names = (settings.benchmark,) if settings.benchmark is not None else benchmarks
-        grounds = []
+        scenarios = []
         for name in names:
             benchmark = get_benchmark(name, settings.data_root)
             paper = (None,) if settings.benchmark is not None else networks
             for network in settings.networks or paper:
                 own = network or benchmark.network
-                grounds.append(Ground(settings, benchmark, own))
-        usable = tuple(ground for ground in grounds if ground.usable)
-        unusable = list(dict.fromkeys(g.name for g in grounds if not g.usable))
+                scenarios.append(Scenario(settings, benchmark, own))
+        usable = tuple(scenario for scenario in scenarios if scenario.usable)
+        unusable = list(dict.fromkeys(one.name for one in scenarios if not one.usable))
         if not usable:
-            found = [f"{', '.join(g.present) or 'no domain'} of {g.name}" for g in grounds]
+            found = [f"{', '.join(one.present) or 'no domain'} of {one.name}" for one in scenarios]
             raise DataError(
                 f"nothing to train on and measure in {data_root(settings.data_root)}: found "
                 f"{'; '.join(dict.fromkeys(found))}; `prorandconv data fetch {unusable[0]}` says "

@@ -19,24 +19,24 @@ class Settings:
     """How a study is to be run; what is not given is the paper's."""
 
     seeds: int = 3
-    """how many seeds, from 0; figures are means over them"""
+    """number of seeds, starting at 0; figures are means over them"""
     epochs: int | None = None
-    """of each run (default: the paper's)"""
+    """number of epochs of each run (default: the paper's)"""
     benchmark: str | None = None
-    """another benchmark instead of the paper's, such as digits-mini, which needs no data"""
+    """benchmark to use instead of the paper's, such as digits-mini, which needs no data"""
     networks: tuple[str, ...] = ()
-    """other networks than the paper's, or only some of them"""
+    """networks to use instead of the paper's, or only some of the paper's"""
     weights: Path | None = None
     """ImageNet weights: a file NETWORK*.safetensors or .pth, or a folder of such files (default:
     downloaded by torchvision)"""
     data_root: Path | None = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
     train_images: int | None = None
-    """use only so many images of the sources, for trials"""
+    """limit the number of training images of the sources, for trials"""
     test_images: int | None = None
-    """use only so many images of each domain for validation and test, for trials"""
+    """limit the number of validation and test images of each domain, for trials"""
     target_every: int | None = None
-    """measure the targets each so many epochs (default: 10); 0: only at the end"""
+    """evaluate the targets every N epochs (default: 10); 0: only at the end"""
 
     everything: Annotated[bool, tyro.conf.Suppress] = False
     """plan as if every domain were present, to count runs"""

@@ -12,6 +12,8 @@ from scipy.stats import t as student
 
 from ...errors import ProRandConvError
 
+STUDY = "study.json"
+"""The file that a study's tables are stored in."""
 AVERAGE = "average"
 CONFIDENCE = 0.95
 
@@ -103,6 +105,9 @@ class Table:
                     f"{len(cell.values)} values",
                     f"one for each of {len(self.seeds)} seeds",
                 )
+            for value in (*cell.values, cell.paper):
+                if value is not None and not isinstance(value, int | float):
+                    raise ProRandConvError.about("cells", value, "numbers, or None where missing")
 
     @property
     def shown_columns(self) -> tuple[str, ...]:

@@ -14,17 +14,17 @@ def shown(table, row):
 
 
 def test_a_row_tells_mean_interval_paper_and_gain(table):
-    told = shown(table, "Pro-RandConv")
-    assert told["mean"] == {
+    text = shown(table, "Pro-RandConv")
+    assert text["mean"] == {
         "svhn": "62.00 ± 2.00",
         "usps": "81.00 ± 1.41 (2 of 3)",
         AVERAGE: "71.50 ± 2.12 (2 of 3)",
     }
-    assert told["interval"]["svhn"] == "[57.03, 66.97]"
-    assert told["paper"]["svhn"] == "69.70 (−7.70)"
-    assert told["gain"] == {"svhn": "+30.00", "usps": "+9.00", AVERAGE: "+19.50"}
-    assert told["gain interval"]["svhn"] == "[30.00, 30.00]"
-    assert told["gain interval"]["usps"] == "[−3.71, 21.71]"
+    assert text["interval"]["svhn"] == "[57.03, 66.97]"
+    assert text["paper"]["svhn"] == "69.70 (−7.70)"
+    assert text["gain"] == {"svhn": "+30.00", "usps": "+9.00", AVERAGE: "+19.50"}
+    assert text["gain interval"]["svhn"] == "[30.00, 30.00]"
+    assert text["gain interval"]["usps"] == "[−3.71, 21.71]"
 
 
 def test_the_baseline_has_no_gain_over_itself(table):
@@ -33,15 +33,15 @@ def test_the_baseline_has_no_gain_over_itself(table):
 
 def test_one_seed_has_neither_spread_nor_interval(table, make_table):
     cells = {key: Cell(cell.values[:1], cell.paper) for key, cell in table.cells.items()}
-    told = shown(make_table(seeds=(0,), cells=cells), "Pro-RandConv")
-    assert told["mean"]["svhn"] == "60.00"
-    assert told["gain"]["svhn"] == "+30.00"
-    assert "interval" not in told
+    text = shown(make_table(seeds=(0,), cells=cells), "Pro-RandConv")
+    assert text["mean"]["svhn"] == "60.00"
+    assert text["gain"]["svhn"] == "+30.00"
+    assert "interval" not in text
 
 
-def test_a_figure_that_lacks_is_a_dash(make_table):
-    told = shown(make_table(cells={}), "ERM")
-    assert told == {"mean": {"svhn": "–", "usps": "–", AVERAGE: "–"}}
+def test_a_missing_figure_is_a_dash(make_table):
+    text = shown(make_table(cells={}), "ERM")
+    assert text == {"mean": {"svhn": "–", "usps": "–", AVERAGE: "–"}}
 
 
 def test_best_is_the_highest_per_cent_of_a_column(table, make_table):
@@ -67,7 +67,7 @@ def test_signs_are_shown_where_a_difference_is():
     assert Digits(1).signed(-0.01) == "0.0"
 
 
-def test_heading_and_notes_say_unit_reference_seeds_and_what_lacks(table):
+def test_heading_and_notes_say_unit_reference_seeds_and_what_is_missing(table):
     assert heading(table) == "Digits, % (Table 1)"
     assert footnotes(table) == (
         "mean ± standard deviation over seeds 0, 1, 2",

@@ -14,21 +14,21 @@ from prorandconv.lab.report.formats.markdown import markdown_table
 
 class TestMarkdown:
     def test_every_line_has_every_column(self, make_table):
-        told = markdown_table(make_table()).splitlines()
-        rows = [line for line in told if line.startswith("|")]
+        text = markdown_table(make_table()).splitlines()
+        rows = [line for line in text if line.startswith("|")]
         assert len(rows) == 2 + 3 + 5
         assert {line.count("|") for line in rows} == {5}
-        assert "| ERM | 32.00 ± 2.00 | 72.00 ± 2.00 | 52.00 ± 2.00 |" in told
-        assert "- absent: syn" in told
+        assert "| ERM | 32.00 ± 2.00 | 72.00 ± 2.00 | 52.00 ± 2.00 |" in text
+        assert "- absent: syn" in text
 
     def test_the_best_is_bold(self, make_table):
-        told = markdown_table(make_table())
-        assert "| Pro-RandConv | **62.00 ± 2.00** |" in told
-        assert told.count("**") == 2 * 3
+        text = markdown_table(make_table())
+        assert "| Pro-RandConv | **62.00 ± 2.00** |" in text
+        assert text.count("**") == 2 * 3
 
     def test_signs_of_markdown_are_escaped(self, make_table):
-        told = markdown_table(make_table(columns=("a|b_c",), cells={}, averaged=()))
-        assert "| a\\|b\\_c |" in told
+        text = markdown_table(make_table(columns=("a|b_c",), cells={}, averaged=()))
+        assert "| a\\|b\\_c |" in text
 
 
 class TestCommaSeparated:
@@ -56,20 +56,29 @@ class TestCommaSeparated:
 
 class TestLatex:
     def test_it_has_the_rules_of_booktabs_and_as_many_cells_as_columns(self, make_table):
-        told = latex_table(make_table())
-        assert [told.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1] * 3
-        assert r"\begin{tabular}{lrrr}" in told
-        cells = [line.count(" & ") for line in told.splitlines() if line.endswith(r"\\")]
+        text = latex_table(make_table())
+        assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1] * 3
+        assert r"\begin{tabular}{lrrr}" in text
+        cells = [line.count(" & ") for line in text.splitlines() if line.endswith(r"\\")]
         assert cells == [3] * (1 + 3 + 5)
-        assert r"Pro-RandConv & \textbf{62.00 $\pm$ 2.00}" in told
+        assert r"Pro-RandConv & \textbf{62.00 $\pm$ 2.00}" in text
 
     def test_no_sign_of_ours_is_taken_for_a_command(self, make_table):
         row = "50 % & σ_w ~ U {x} #1 $ ^ \\"
-        told = latex_table(make_table(rows=(row,), cells={}, baseline=None))
+        text = latex_table(make_table(rows=(row,), cells={}, baseline=None))
         assert (
             r"50 \% \& $\sigma$\_w \textasciitilde{} U \{x\} \#1 \$ "
-            r"\textasciicircum{} \textbackslash{} & -- & -- & --" in told
+            r"\textasciicircum{} \textbackslash{} & -- & -- & --" in text
         )
+
+    def test_a_label_is_made_of_safe_letters(self, make_table):
+        name = r"runs-σ_w}\input{/etc/passwd}%~#"
+        assert r"\label{tab:runs-w-input-etc-passwd}" in latex_table(make_table(name=name))
+        assert r"\label{tab:table}" in latex_table(make_table(name="σ"))
+
+    def test_a_caption_is_one_paragraph(self, make_table):
+        text = latex_table(make_table(title="one\n\ntwo"))
+        assert r"\caption{one two, \%" in text
 
     @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
     def test_it_compiles(self, make_table, tmp_path):

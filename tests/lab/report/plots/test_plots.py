@@ -3,12 +3,12 @@ import re
 import numpy as np
 import pytest
 
-from prorandconv.lab.report.compare import settings
+from prorandconv.lab.report.compare import comparisons
 from prorandconv.lab.report.plots.confusions import confusion_plot, shares
 from prorandconv.lab.report.plots.curves import SOURCE, curve, learning_curves
 from prorandconv.lab.report.plots.style import DARK_INK, INK, LOOKS, render, themed
 from prorandconv.lab.report.plots.tables import table_plot
-from prorandconv.lab.report.read import Run
+from prorandconv.lab.report.read import ReportedRun
 from prorandconv.lab.run.evaluation import Evaluation
 from prorandconv.lab.study.table import Axis, Cell
 
@@ -60,32 +60,32 @@ class TestTablePlots:
 
 
 @pytest.fixture
-def setting(write_run, tmp_path):
+def comparison(write_run, tmp_path):
     def make(*methods, seeds=(0, 1), **changes):
         homes = [write_run(tmp_path, m, s, **changes) for m in methods for s in seeds]
-        return settings([Run.read(home) for home in homes])[0]
+        return comparisons([ReportedRun.read(home) for home in homes])[0]
 
     return make
 
 
 class TestLearningCurves:
-    def test_a_curve_is_the_mean_over_seeds_at_the_epochs_measured(self, setting):
-        runs = setting("erm").rows["erm"].values()
+    def test_a_curve_is_the_mean_over_seeds_at_the_epochs_measured(self, comparison):
+        runs = comparison("erm").rows["erm"].values()
         assert {e: found.mean for e, found in curve(runs, "fonts").items()} == {2: 43.0, 4: 45.0}
         assert list(curve(runs, SOURCE)) == [1, 2, 3, 4]
         assert curve(runs, SOURCE)[1].deviation == pytest.approx(0.5**0.5)
 
-    def test_a_panel_for_the_source_and_each_target(self, setting):
-        (figure,) = learning_curves(setting("erm", "pro-randconv"))
+    def test_a_panel_for_the_source_and_each_target(self, comparison):
+        (figure,) = learning_curves(comparison("erm", "pro-randconv"))
         shown = [axes for axes in figure.axes if axes.get_visible()]
         assert [axes.get_title(loc="left") for axes in shown] == [SOURCE, "optdigits", "fonts"]
         assert [len(axes.lines) for axes in shown] == [2, 2, 2]
         names = [text.get_text() for text in figure.legends[0].get_texts()]
         assert names == ["erm", "pro-randconv"]
 
-    def test_many_methods_go_into_several_figures_each_with_the_baseline(self, setting):
+    def test_many_methods_go_into_several_figures_each_with_the_baseline(self, comparison):
         others = ["color-jitter", "grayscale", "perspective", "rotate", "autoaugment"]
-        found = learning_curves(setting("erm", "randconv", "progressive", *others, seeds=(0,)))
+        found = learning_curves(comparison("erm", "randconv", "progressive", *others, seeds=(0,)))
         names = [[t.get_text() for t in figure.legends[0].get_texts()] for figure in found]
         assert [len(own) for own in names] == [7, 2]
         assert [own[0] for own in names] == ["erm", "erm"]
@@ -96,15 +96,15 @@ class TestConfusions:
         found = shares(Evaluation(((3, 1), (0, 0))))
         assert found.tolist() == [[75.0, 25.0], [0.0, 0.0]]
 
-    def test_a_heat_map_for_each_target_with_numbers(self, setting):
-        figure = confusion_plot(setting("erm"), "erm")
+    def test_a_heat_map_for_each_target_with_numbers(self, comparison):
+        figure = confusion_plot(comparison("erm"), "erm")
         titles = [axes.get_title(loc="left") for axes in figure.axes]
         assert titles == ["optdigits: 35.0 %", "fonts: 45.0 %"]
         assert sorted(set(labels(figure.axes[0]))) == ["35", "65"]
         assert figure.axes[0].images[0].get_array()[0, 1] == 65
 
-    def test_no_run_done_is_no_heat_map(self, setting):
-        assert confusion_plot(setting("erm", done=2), "erm") is None
+    def test_no_run_done_is_no_heat_map(self, comparison):
+        assert confusion_plot(comparison("erm", done=2), "erm") is None
 
 
 def test_looks_differ_in_colour_and_marker():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...study.table import Table
 from .lines import Line, best, footnotes, heading, lines
 
@@ -43,20 +45,20 @@ def latex_table(table: Table) -> str:
     r"""A ``table`` that needs ``\usepackage{booktabs}`` and nothing else."""
     columns = table.shown_columns
     notes = "; ".join(map(escaped, footnotes(table)))
-    told = [
+    parts = [
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escaped(heading(table))}. {notes}.}}",
-        rf"\label{{tab:{table.name}}}",
+        rf"\label{{tab:{_label(table.name)}}}",
         rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
         r"\toprule",
         _row("", *map(escaped, columns)),
         r"\midrule",
     ]
     for number, row in enumerate(table.rows):
-        told += [r"\addlinespace"] * (number > 0)
-        told += [_line(table, row, line) for line in lines(table, row)]
-    return "\n".join([*told, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
+        parts += [r"\addlinespace"] * (number > 0)
+        parts += [_line(table, row, line) for line in lines(table, row)]
+    return "\n".join([*parts, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
 
 
 def escaped(text: str) -> str:
@@ -66,7 +68,12 @@ def escaped(text: str) -> str:
         >>> print(escaped("σ_w: 95 %"))
         $\sigma$\_w: 95 \%
     """
-    return "".join(SIGNS.get(sign, sign) for sign in text)
+    return "".join(SIGNS.get(sign, sign) for sign in " ".join(text.split()))
+
+
+def _label(name: str) -> str:
+    """The name in signs that a label may have."""
+    return "-".join(re.findall("[A-Za-z0-9]+", name)) or "table"
 
 
 def _line(table: Table, row: str, line: Line) -> str:

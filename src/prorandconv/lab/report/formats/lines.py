@@ -50,11 +50,11 @@ def heading(table: Table) -> str:
 def footnotes(table: Table) -> tuple[str, ...]:
     """How to read the table, and the table's own notes."""
     spread = "mean ± standard deviation over " if len(table.seeds) > 1 else ""
-    told = [f"{spread}{repetitions(table)}"] if table.seeds else []
+    notes = [f"{spread}{repetitions(table)}"] if table.seeds else []
     if not table.complete:
-        lacking = [value for cell in table.cells.values() for value in cell.values]
-        told.append(f"{lacking.count(None)} of {len(lacking)} figures are missing")
-    return (*told, *table.notes)
+        values = [value for cell in table.cells.values() for value in cell.values]
+        notes.append(f"{values.count(None)} of {len(values)} figures are missing")
+    return (*notes, *table.notes)
 
 
 def repetitions(table: Table) -> str:
@@ -81,7 +81,7 @@ class Digits:
 
     @classmethod
     def of(cls, table: Table, column: str) -> Digits:
-        """Two for per cent; else as many as its largest and smallest figures need to be told."""
+        """Two for per cent; else as many as its largest and smallest figures need."""
         if table.unit == "%":
             return cls(PAPER_DIGITS)
         figures = [value for row in table.rows for value in table.values(row, column)]
@@ -140,8 +140,8 @@ def _papers(table: Table, row: str, columns: Mapping[str, Digits]) -> dict[str, 
     for column, digits in columns.items():
         paper, difference = table.paper(row, column), table.to_paper(row, column)
         if paper is not None:
-            told = "" if difference is None else f" ({digits.signed(difference)})"
-            shown[column] = f"{digits.plain(paper)}{told}"
+            shown_difference = "" if difference is None else f" ({digits.signed(difference)})"
+            shown[column] = f"{digits.plain(paper)}{shown_difference}"
     return shown
 
 

@@ -1,4 +1,4 @@
-"""Which classes are taken for which: a heat map for each target."""
+"""Confusion matrices: a heat map for each target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ...run.evaluation import Evaluation
-from ..compare import Setting
+from ..compare import Comparison
 from .style import GROUND, new_figure, styled
 
 PANELS = 3
@@ -19,12 +19,12 @@ NUMBERED = 12
 """Up to so many classes, numbers and names are written."""
 
 
-def confusion_plot(setting: Setting, row: str) -> Figure | None:
+def confusion_plot(comparison: Comparison, row: str) -> Figure | None:
     """The heat maps of a method, counts summed over seeds; None if no run of it is done."""
     found = {
         target: counts
-        for target in setting.targets
-        if (counts := setting.confusion(row, target)) is not None
+        for target in comparison.targets
+        if (counts := comparison.confusion(row, target)) is not None
     }
     if not found:
         return None
@@ -34,18 +34,18 @@ def confusion_plot(setting: Setting, row: str) -> Figure | None:
         figure = new_figure(3.1 * across, 3.2 * down + 0.3)
         panels = figure.subplots(down, across, squeeze=False).ravel()
         for axes, (target, counts) in zip(panels, found.items(), strict=False):
-            _panel(axes, shares(counts), setting.classes)
+            _panel(axes, shares(counts), comparison.classes)
             axes.set_title(f"{target}: {counts.accuracy:.1f} %")
         for axes in panels[len(found) :]:
             axes.set_visible(False)
         panels[0].set_ylabel("true class")
-        panels[0].set_xlabel("taken for")
+        panels[0].set_xlabel("predicted class")
         figure.suptitle(f"{row}: % of the images of a class", x=0.01, ha="left", fontsize=11)
     return figure
 
 
 def shares(counts: Evaluation) -> NDArray[np.float64]:
-    """Per cent of each class's images (rows) that were taken for each class (columns)."""
+    """Per cent of each class's images (rows) that were predicted as each class (columns)."""
     plain = np.array(counts.confusion, dtype=np.float64)
     found: NDArray[np.float64] = 100 * plain / np.maximum(plain.sum(1, keepdims=True), 1)
     return found

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ...study.table import Estimate
-from ..compare import Setting
-from ..read import Run
+from ..compare import Comparison
+from ..read import ReportedRun
 from .style import LOOKS, Look, grid, look, new_figure, styled
 
 SOURCE = "source, validation"
@@ -20,19 +20,19 @@ PANELS = 3
 """Panels beside each other."""
 
 
-def learning_curves(setting: Setting) -> list[Figure]:
+def learning_curves(comparison: Comparison) -> list[Figure]:
     """Mean and standard deviation over seeds; as many figures as it takes to tell methods apart."""
     rows = [
-        row for row, seeds in setting.rows.items() if any(run.metrics for run in seeds.values())
+        row for row, seeds in comparison.rows.items() if any(run.metrics for run in seeds.values())
     ]
-    first = [row for row in rows if row == setting.baseline]
+    first = [row for row in rows if row == comparison.baseline]
     others = [row for row in rows if row not in first]
     size = len(LOOKS) - 1
     parts = [others[start : start + size] for start in range(0, len(others), size)]
-    return [_figure(setting, [*first, *part]) for part in parts or [[]] if first or part]
+    return [_figure(comparison, [*first, *part]) for part in parts or [[]] if first or part]
 
 
-def curve(runs: Iterable[Run], panel: str) -> dict[int, Estimate]:
+def curve(runs: Iterable[ReportedRun], panel: str) -> dict[int, Estimate]:
     """The accuracy by epoch, over the runs that have measured it."""
     values: dict[int, list[float | None]] = defaultdict(list)
     for run in runs:
@@ -47,8 +47,8 @@ def curve(runs: Iterable[Run], panel: str) -> dict[int, Estimate]:
     return {epoch: estimate for epoch, estimate in found.items() if estimate is not None}
 
 
-def _figure(setting: Setting, rows: list[str]) -> Figure:
-    names = [SOURCE, *setting.targets]
+def _figure(comparison: Comparison, rows: list[str]) -> Figure:
+    names = [SOURCE, *comparison.targets]
     across = 2 if len(names) in (2, 4) else PANELS
     down = math.ceil(len(names) / across)
     with styled():
@@ -56,8 +56,8 @@ def _figure(setting: Setting, rows: list[str]) -> Figure:
         panels = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
         for axes, name in zip(panels, names, strict=False):
             for place, row in enumerate(rows):
-                style = look(place if rows[0] == setting.baseline else place + 1)
-                _draw(axes, curve(setting.rows[row].values(), name), row, style)
+                style = look(place if rows[0] == comparison.baseline else place + 1)
+                _draw(axes, curve(comparison.rows[row].values(), name), row, style)
             axes.set_title(name)
             axes.margins(y=0.08)
             axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +13,9 @@ from PIL import Image
 
 from ...errors import DataError
 from ...files import replacing
-from ..compare import Setting
+from ...methods import METHODS
+from ...run.config import RunConfig
+from ..compare import Comparison
 from .confusions import confusion_plot
 from .curves import learning_curves
 from .samples import sample_sheet
@@ -31,26 +32,26 @@ class Picture:
     """A picture that is written."""
 
     name: str
-    """of its file, without an ending; the PNG is always there"""
+    """of its PNG, without the ending"""
     title: str
     address: str
     """the whole picture as an address, to be put into a page"""
 
     @classmethod
     def plot(cls, figure: Figure, path: Path, title: str, *, as_drawing: bool = True) -> Picture:
-        """Write a plot as SVG and PNG.
+        """Write a plot as PNG.
 
         Args:
             figure: the plot.
             path: where to, without an ending.
             title: what it shows.
-            as_drawing: put the SVG into a page, not the PNG.
+            as_drawing: put an SVG into a page, which follows light and dark, not the PNG.
         """
-        drawing, pixels = render(figure, "svg"), render(figure, "png")
-        for ending, content in (("svg", drawing), ("png", pixels)):
-            _write(path, ending, content)
-        address = _address(themed(drawing), "svg+xml") if as_drawing else _address(pixels, "png")
-        return cls(path.name, title, address)
+        pixels = render(figure, "png")
+        _write(path, pixels)
+        if as_drawing:
+            return cls(path.name, title, _address(themed(render(figure, "svg")), "svg+xml"))
+        return cls(path.name, title, _address(pixels, "png"))
 
     @classmethod
     def sheet(cls, image: Image.Image, path: Path, title: str) -> Picture:
@@ -58,7 +59,7 @@ class Picture:
         content = _png(image)
         if len(content) > LARGEST:
             content = _png(image.quantize(128))
-        _write(path, "png", content)
+        _write(path, content)
         return cls(path.name, title, _address(content, "png"))
 
 
@@ -80,26 +81,26 @@ class Folder:
         return self.path / own
 
 
-def curve_pictures(setting: Setting, name: str, folder: Folder) -> Iterator[Picture]:
+def curve_pictures(comparison: Comparison, name: str, folder: Folder) -> Iterator[Picture]:
     """Accuracy over epochs."""
-    several = any(len(seeds) > 1 for seeds in setting.rows.values())
+    several = any(len(seeds) > 1 for seeds in comparison.rows.values())
     spread = ": mean and standard deviation over seeds" if several else ""
-    for figure in learning_curves(setting):
-        title = f"Accuracy over epochs, {setting.title}{spread}"
+    for figure in learning_curves(comparison):
+        title = f"Accuracy over epochs, {comparison.title}{spread}"
         yield Picture.plot(figure, folder.free(name, "curves"), title)
 
 
-def confusion_pictures(setting: Setting, name: str, folder: Folder) -> Iterator[Picture]:
+def confusion_pictures(comparison: Comparison, name: str, folder: Folder) -> Iterator[Picture]:
     """Confusion matrices, a picture for each method."""
-    for row in setting.rows:
-        figure = confusion_plot(setting, row)
+    for row in comparison.rows:
+        figure = confusion_plot(comparison, row)
         if figure is not None:
             path = folder.free(name, "confusion", row)
-            yield Picture.plot(figure, path, f"{row}: {setting.title}", as_drawing=False)
+            yield Picture.plot(figure, path, f"{row}: {comparison.title}", as_drawing=False)
 
 
 def sample_pictures(
-    groups: Iterable[Setting], name: str, folder: Folder, data_root: Path | None
+    groups: Iterable[Comparison], name: str, folder: Folder, data_root: Path | None
 ) -> Iterator[Picture | str]:
     """Images of each source under draws of each method that changes images.
 
@@ -107,18 +108,23 @@ def sample_pictures(
     """
     seen: set[tuple[str, ...]] = set()
     for row, run in ((row, run) for group in groups for row, run in group.firsts.items()):
-        config = dataclasses.replace(run.config, data_root=data_root or run.config.data_root)
-        source = (config.benchmark, config.source[0])
+        source = (run.config["benchmark"], run.config["source"][0])
         if {source, (*source, row)} & seen:
             continue
         seen.add((*source, row))
+        if run.config["method"] not in METHODS:
+            yield f"No samples of {row}: a report calls no code that a file of results names"
+            continue
+        changes = {"network": "lenet", "weights": None}  # none is needed, nor may one be imported
+        if data_root is not None:
+            changes["data_root"] = str(data_root)
         try:
-            sheet = sample_sheet(config)
+            sheet = sample_sheet(RunConfig.from_mapping(run.config | changes))
         except DataError as error:
             seen.add(source)
             yield f"No images of {' '.join(source)} to augment: {error}"
             continue
-        except Exception as error:  # a user's own loss may want more than a probe gives
+        except Exception as error:  # whatever options a file of results may hold
             yield f"No samples of {row}: {type(error).__name__}: {error}"
             continue
         if sheet is not None:
@@ -143,8 +149,8 @@ def _png(image: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def _write(path: Path, ending: str, content: bytes) -> None:
-    with replacing(path.with_name(f"{path.name}.{ending}")) as temporary:
+def _write(path: Path, content: bytes) -> None:
+    with replacing(path.with_name(f"{path.name}.png")) as temporary:
         temporary.write_bytes(content)
 
 

@@ -1,4 +1,4 @@
-"""How plots look: readable in print and for the colour-blind, as SVG and PNG."""
+"""How plots look: readable in print and for the colour-blind, in light and dark."""
 
 from __future__ import annotations
 

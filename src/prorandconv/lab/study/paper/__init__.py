@@ -2,39 +2,81 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ...errors import unknown_name
 
-if TYPE_CHECKING:  # --help must not wait for data and networks
+if TYPE_CHECKING:  # the list must not wait for data and networks
     from ..plan import Study
 
+
+@dataclass(frozen=True)
+class Listed:
+    """A study as a list shows it, known before the study is imported."""
+
+    module: str
+    """the file beside this one, with a ``STUDY``"""
+    shows: str
+    """what a reader learns from it"""
+    reference: str
+    """tables and figures of the paper"""
+    runs: int
+    """runs of one seed where all data is present"""
+
+
 STUDIES = {
-    "digits": "digits",
-    "pacs-single": "pacs_single",
-    "pacs-multi": "pacs_multi",
-    "comparison": "comparison",
-    "efficiency": "efficiency",
-    "selection": "selection",
-    "components": "components",
-    "traditional": "traditional",
-    "receptive-field": "receptive_field",
-    "smoothing": "smoothing",
-    "hyperparameters": "hyperparameters",
-    "bounds": "bounds",
+    "digits": Listed("digits", "five methods, trained on MNIST, by target", "Tables 1 and 11", 5),
+    "pacs-single": Listed("pacs_single", "five methods on PACS, by the one source", "Table 2", 40),
+    "pacs-multi": Listed("pacs_multi", "five methods on PACS, one domain left out", "Table 3", 40),
+    "comparison": Listed(
+        "comparison",
+        "RandConv and Pro-RandConv: 3 benchmarks × 3 networks × single, multi",
+        "Table 4",
+        144,
+    ),
+    "efficiency": Listed(
+        "efficiency", "memory, time and MACs of each method, on this device", "Table 5", 0
+    ),
+    "selection": Listed(
+        "selection", "eight ways of choosing images, in- and out-of-domain", "Table 7", 45
+    ),
+    "components": Listed("components", "all 16 rows of the component table", "Table 8", 144),
+    "traditional": Listed(
+        "traditional",
+        "six traditional augmentations and ours, Digits and PACS",
+        "Tables 9 and 10",
+        40,
+    ),
+    "receptive-field": Listed(
+        "receptive_field",
+        "kernel size of RandConv against repetitions of the progressive methods",
+        "Figures 1(c) and 5",
+        105,
+    ),
+    "smoothing": Listed(
+        "smoothing", "RandConv with and without a Gaussian-smoothed kernel", "Figure 6", 70
+    ),
+    "hyperparameters": Listed(
+        "hyperparameters",
+        "L_max, σ_γ, σ_β, b_g, b_Δ and α, each by itself",
+        "supplementary figure",
+        135,
+    ),
+    "bounds": Listed("bounds", "three bounds of the plain progressive variants", "Table 1", 6),
 }
-"""Modules beside this one, each with a ``STUDY``."""
 
 
 def get_study(name: str) -> Study:
     """A study by its name.
 
     Example:
-        >>> get_study("digits").reference
-        'Tables 1 and 11'
+        >>> from prorandconv.lab.study.settings import Settings
+        >>> [table.name for table in get_study("digits").plan(Settings(everything=True))]
+        ['digits', 'mnist-m']
     """
     if name not in STUDIES:
         raise unknown_name("study", name, STUDIES)
-    study: Study = import_module(f".{STUDIES[name]}", __package__).STUDY
+    study: Study = import_module(f".{STUDIES[name].module}", __package__).STUDY
     return study

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ...paper import rows_of
 from ..plan import PlannedTable, Study
-from ..scenario import Grounds
+from ..scenario import Scenarios
 from ..settings import Settings
 
 BOUNDS = {"clamp": "clamp", "standardise": "standardise", "no bound": None}
@@ -14,7 +14,7 @@ BOUNDS = {"clamp": "clamp", "standardise": "standardise", "no bound": None}
 
 def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     """Both variants with each bound; a run whose loss is no longer finite counts as failed."""
-    ground = Grounds.of(settings, "digits").usable[0]
+    scenario = Scenarios.of(settings, "digits").usable[0]
     variants = [row for row in rows_of("Table 1") if row.method == "progressive"]
     default = BOUNDS["clamp"]
     rows = [
@@ -23,23 +23,23 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
             name=f"{row.name}, {name}",
             options={**row.options, **({} if bound == default else {"bound": bound})},
         )
-        for row in ground.with_figures(variants, "Table 1")
+        for row in scenario.with_figures(variants, "Table 1")
         for name, bound in BOUNDS.items()
     ]
     table = PlannedTable.of(
         "bounds",
-        f"Bounds of the progressive variants, trained on {ground.sources[0]} of {ground.name}",
+        f"Bounds of the progressive variants, trained on {scenario.sources[0]} of {scenario.name}",
         "Table 1",
         rows,
-        ground.by_target(),
+        scenario.by_target(),
         averaged=True,
         notes=(
             "the paper does not say how its progressive variants are bounded: its figures are "
             "beside each bound",
-            *ground.notes,
+            *scenario.notes,
         ),
     )
     return (table,)
 
 
-STUDY = Study("three bounds of the plain progressive variants", "Table 1", plan)
+STUDY = Study(plan)

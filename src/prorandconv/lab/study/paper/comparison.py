@@ -7,7 +7,7 @@ from itertools import groupby
 
 from ...paper import Row, rows_of
 from ..plan import PlannedCell, PlannedTable, Study
-from ..scenario import Ground, Grounds
+from ..scenario import Scenario, Scenarios
 from ..settings import Settings
 
 NETWORKS = ("alexnet", "resnet18", "resnet50")
@@ -15,19 +15,19 @@ NETWORKS = ("alexnet", "resnet18", "resnet50")
 
 def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     """A table for each benchmark, with a pair of columns for each network."""
-    grounds = Grounds.of(settings, "pacs", "officehome", "vlcs", networks=NETWORKS)
-    by_benchmark = groupby(grounds.usable, key=lambda ground: ground.name)
-    return tuple(_table(name, list(own), grounds.notes) for name, own in by_benchmark)
+    scenarios = Scenarios.of(settings, "pacs", "officehome", "vlcs", networks=NETWORKS)
+    by_benchmark = groupby(scenarios.usable, key=lambda scenario: scenario.name)
+    return tuple(_table(name, list(own), scenarios.notes) for name, own in by_benchmark)
 
 
-def _table(name: str, grounds: Sequence[Ground], notes: tuple[str, ...]) -> PlannedTable:
+def _table(name: str, scenarios: Sequence[Scenario], notes: tuple[str, ...]) -> PlannedTable:
     compared = [row for row in rows_of("Table 1") if row.method in ("randconv", "pro-randconv")]
     cells: dict[tuple[str, str], PlannedCell] = {}
-    for ground in grounds:
-        for row in ground.with_figures(compared, "Table 4"):
-            for column, readings in (("single", ground.single), ("multi", ground.multi)):
-                paper = row.values.get(ground.comparable(column) or "")
-                where = (row.name, f"{ground.network} {column}")
+    for scenario in scenarios:
+        for row in scenario.with_figures(compared, "Table 4"):
+            for column, readings in (("single", scenario.single), ("multi", scenario.multi)):
+                paper = row.values.get(scenario.comparable(column) or "")
+                where = (row.name, f"{scenario.network} {column}")
                 cells[where] = PlannedCell(readings(row), paper)
     return PlannedTable(
         name,
@@ -38,7 +38,7 @@ def _table(name: str, grounds: Sequence[Ground], notes: tuple[str, ...]) -> Plan
         tuple(dict.fromkeys(column for _, column in cells)),
         cells,
         baseline=_name_of("randconv", compared),
-        notes=(*grounds[0].notes, *notes),
+        notes=(*scenarios[0].notes, *notes),
     )
 
 
@@ -46,6 +46,4 @@ def _name_of(method: str, rows: Sequence[Row]) -> str:
     return next(row.name for row in rows if row.method == method)
 
 
-STUDY = Study(
-    "RandConv and Pro-RandConv: 3 benchmarks × 3 networks × single, multi", "Table 4", plan
-)
+STUDY = Study(plan)

@@ -4,31 +4,40 @@ from __future__ import annotations
 
 from ...paper import rows_of
 from ..plan import Column, PlannedTable, Study
-from ..scenario import Ground, Grounds
+from ..scenario import Scenario, Scenarios
 from ..settings import Settings
 
 
 def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     """All 16 rows: single-source on each benchmark, and multi-source where it has several."""
-    grounds = Grounds.of(settings, "digits", "pacs")
+    scenarios = Scenarios.of(settings, "digits", "pacs")
     table = PlannedTable.of(
         "components",
         "Parts of the block: mean accuracy on unseen domains",
         "Table 8",
         rows_of("Table 8"),
-        [column for ground in grounds.usable for column in _columns(ground)],
-        notes=[*(note for ground in grounds.usable for note in ground.notes), *grounds.notes],
+        [column for scenario in scenarios.usable for column in _columns(scenario)],
+        notes=[
+            *(note for scenario in scenarios.usable for note in scenario.notes),
+            *scenarios.notes,
+        ],
     )
     return (table,)
 
 
-def _columns(ground: Ground) -> list[Column]:
-    if len(ground.sources) == 1:
-        return [Column(ground.name, ground.single, ground.published(ground.name))]
+def _columns(scenario: Scenario) -> list[Column]:
+    if len(scenario.sources) == 1:
+        return [Column(scenario.name, scenario.single, scenario.published(scenario.name))]
     return [
-        Column(f"{ground.name} single", ground.single, ground.published(f"{ground.name}_single")),
-        Column(f"{ground.name} multi", ground.multi, ground.published(f"{ground.name}_multi")),
+        Column(
+            f"{scenario.name} single",
+            scenario.single,
+            scenario.published(f"{scenario.name}_single"),
+        ),
+        Column(
+            f"{scenario.name} multi", scenario.multi, scenario.published(f"{scenario.name}_multi")
+        ),
     ]
 
 
-STUDY = Study("all 16 rows of the component table", "Table 8", plan)
+STUDY = Study(plan)

@@ -23,7 +23,7 @@ from ...progress import progress
 from ...run.config import RunConfig
 from ..cost import Step
 from ..plan import Study
-from ..scenario import Ground
+from ..scenario import Scenario
 from ..settings import Settings
 from ..table import Cell, Table
 
@@ -54,15 +54,15 @@ def measure(settings: Settings, folder: Path, accelerator: str) -> tuple[Table, 
     path = folder / "measured.json"
     device = Fabric(accelerator=accelerator, devices=1).device
     benchmark = get_benchmark(settings.benchmark or "digits", settings.data_root)
-    ground = Ground(settings, benchmark, (*settings.networks, benchmark.network)[0])
+    scenario = Scenario(settings, benchmark, (*settings.networks, benchmark.network)[0])
     rows = [_named(row) for row in rows_of("Table 5")]
     if not path.exists():
-        configs = {row.name: ground.config(row, benchmark.domains[0]) for row in rows}
+        configs = {row.name: scenario.config(row, benchmark.domains[0]) for row in rows}
         stored = {"device": _described(device), "figures": _measured(configs, device)}
         write_text(path, json.dumps(stored, indent=1) + "\n")
     stored = json.loads(path.read_text())
-    paper = ground.with_figures(rows, "Table 5")
-    where = f"{ground.network}, mini-batches of 64 images of {benchmark.image_size} pixels"
+    paper = scenario.with_figures(rows, "Table 5")
+    where = f"{scenario.network}, mini-batches of 64 images of {benchmark.image_size} pixels"
     return _tables(paper, stored["figures"], where, stored["device"])
 
 
@@ -190,4 +190,4 @@ def _tables(
     return absolute, relative
 
 
-STUDY = Study("memory, time and MACs of each method, on this device", "Table 5", measure=measure)
+STUDY = Study(measure=measure)

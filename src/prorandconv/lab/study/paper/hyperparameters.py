@@ -9,7 +9,7 @@ from typing import Any
 from ....block_transform import EPS, offset_range
 from ...paper import Row
 from ..plan import PlannedCell, PlannedTable, Study
-from ..scenario import Ground, Grounds
+from ..scenario import Scenario, Scenarios
 from ..settings import Settings
 from ..table import Axis
 
@@ -21,13 +21,13 @@ class Parameter:
     name: str
     sign: str
     values: tuple[float, ...]
-    options: Callable[[float, Ground], dict[str, Any]]
+    options: Callable[[float, Scenario], dict[str, Any]]
     claim: str
 
 
-def _offsets(b_delta: float, ground: Ground) -> dict[str, Any]:
+def _offsets(b_delta: float, scenario: Scenario) -> dict[str, Any]:
     """The default is by image size: with that value, the run is the default one."""
-    size = ground.benchmark.image_size
+    size = scenario.benchmark.image_size
     return {} if offset_range(size, size)[1] == b_delta else {"offsets": [EPS, b_delta]}
 
 
@@ -79,16 +79,18 @@ PARAMETERS = (
 
 def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     """A table for each parameter, with a row for each benchmark."""
-    grounds = Grounds.of(settings, "digits", "pacs")
-    return tuple(_table(p, grounds.usable, grounds.notes) for p in PARAMETERS)
+    scenarios = Scenarios.of(settings, "digits", "pacs")
+    return tuple(_table(p, scenarios.usable, scenarios.notes) for p in PARAMETERS)
 
 
-def _table(parameter: Parameter, grounds: Sequence[Ground], notes: tuple[str, ...]) -> PlannedTable:
+def _table(
+    parameter: Parameter, scenarios: Sequence[Scenario], notes: tuple[str, ...]
+) -> PlannedTable:
     cells = {
-        (ground.name, f"{value:g}"): PlannedCell(
-            ground.single(Row("", "pro-randconv", parameter.options(value, ground)))
+        (scenario.name, f"{value:g}"): PlannedCell(
+            scenario.single(Row("", "pro-randconv", parameter.options(value, scenario)))
         )
-        for ground in grounds
+        for scenario in scenarios
         for value in parameter.values
     }
     claim = (
@@ -99,12 +101,12 @@ def _table(parameter: Parameter, grounds: Sequence[Ground], notes: tuple[str, ..
         f"hyperparameters-{parameter.name}",
         f"Pro-RandConv by {parameter.sign}: mean accuracy on unseen domains",
         "supplementary figure",
-        tuple(ground.name for ground in grounds),
+        tuple(scenario.name for scenario in scenarios),
         tuple(f"{value:g}" for value in parameter.values),
         cells,
         axis=Axis(parameter.sign, parameter.values),
-        notes=(claim, *(note for ground in grounds for note in ground.notes), *notes),
+        notes=(claim, *(note for scenario in scenarios for note in scenario.notes), *notes),
     )
 
 
-STUDY = Study("L_max, σ_γ, σ_β, b_g, b_Δ and α, each by itself", "supplementary figure", plan)
+STUDY = Study(plan)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from ...paper import rows_of
 from ..plan import PlannedTable, Study
-from ..scenario import Grounds
+from ..scenario import Scenarios
 from ..settings import Settings
 
 
 def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     """The five methods by source, for each network; by source, the paper has ResNet-18 only."""
-    grounds = Grounds.of(settings, "pacs", networks=("resnet18", "resnet50"))
+    scenarios = Scenarios.of(settings, "pacs", networks=("resnet18", "resnet50"))
     return tuple(
         PlannedTable.of(
-            f"{ground.name}-single-{ground.network}",
-            f"Trained on one domain of {ground.name} with {ground.network}; mean accuracy on the "
-            "other domains, by source",
+            f"{scenario.name}-single-{scenario.network}",
+            f"Trained on one domain of {scenario.name} with {scenario.network}; mean accuracy on "
+            "the other domains, by source",
             "Table 2",
-            ground.with_figures(rows_of("Table 1"), "Table 2"),
-            ground.by_source(),
+            scenario.with_figures(rows_of("Table 1"), "Table 2"),
+            scenario.by_source(),
             averaged=True,
-            notes=ground.notes,
+            notes=scenario.notes,
         )
-        for ground in grounds.usable
+        for scenario in scenarios.usable
     )
 
 
-STUDY = Study("five methods on PACS, by the one source", "Table 2", plan)
+STUDY = Study(plan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...paper import Row
 from ..plan import PlannedCell, PlannedTable, Reading, Study
-from ..scenario import Ground, Grounds
+from ..scenario import Scenario, Scenarios
 from ..settings import Settings
 from ..table import Axis
 
@@ -29,36 +29,32 @@ def methods(field: int) -> tuple[Row, ...]:
 
 def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     """A table for each source."""
-    grounds = Grounds.of(settings, "digits", "pacs")
+    scenarios = Scenarios.of(settings, "digits", "pacs")
     return tuple(
-        _table(ground, source, grounds.notes)
-        for ground in grounds.usable
-        for source in ground.sources
+        _table(scenario, source, scenarios.notes)
+        for scenario in scenarios.usable
+        for source in scenario.sources
     )
 
 
-def _table(ground: Ground, source: str, notes: tuple[str, ...]) -> PlannedTable:
+def _table(scenario: Scenario, source: str, notes: tuple[str, ...]) -> PlannedTable:
     return PlannedTable(
-        f"receptive-field-{ground.name}-{source}",
+        f"receptive-field-{scenario.name}-{source}",
         f"Receptive field, k of RandConv or 2 L + 1 of L repetitions: mean accuracy on unseen "
-        f"domains, trained on {source} of {ground.name}",
-        "Figure 5" if ground.name == "pacs" else "Figure 1(c)",
+        f"domains, trained on {source} of {scenario.name}",
+        "Figure 5" if scenario.name == "pacs" else "Figure 1(c)",
         tuple(row.name for row in methods(FIELDS[0])),
         tuple(map(str, FIELDS)),
         {
             (row.name, str(field)): PlannedCell(
-                (Reading(ground.config(row, source), ground.targets(source)),)
+                (Reading(scenario.config(row, source), scenario.targets(source)),)
             )
             for field in FIELDS
             for row in methods(field)
         },
         axis=Axis("receptive field k = 2 L + 1, pixels", tuple(map(float, FIELDS))),
-        notes=(CLAIM, *ground.notes, *notes),
+        notes=(CLAIM, *scenario.notes, *notes),
     )
 
 
-STUDY = Study(
-    "kernel size of RandConv against repetitions of the progressive methods",
-    "Figures 1(c) and 5",
-    plan,
-)
+STUDY = Study(plan)

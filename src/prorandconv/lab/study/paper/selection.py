@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...paper import rows_of
 from ..plan import Column, PlannedTable, Study
-from ..scenario import Grounds
+from ..scenario import Scenarios
 from ..settings import Settings
 
 BASELINE = "only X_0 (baseline)"
@@ -12,13 +12,17 @@ BASELINE = "only X_0 (baseline)"
 
 def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     """RandConv and eight strategies: in- and out-of-domain accuracy on each benchmark."""
-    grounds = Grounds.of(settings, "digits", "pacs")
+    scenarios = Scenarios.of(settings, "digits", "pacs")
     columns = [
         column
-        for ground in grounds.usable
+        for scenario in scenarios.usable
         for column in (
-            Column(f"{ground.name} in", ground.in_domain, ground.published(f"{ground.name}_in")),
-            Column(f"{ground.name} out", ground.single, ground.published(f"{ground.name}_out")),
+            Column(
+                f"{scenario.name} in", scenario.in_domain, scenario.published(f"{scenario.name}_in")
+            ),
+            Column(
+                f"{scenario.name} out", scenario.single, scenario.published(f"{scenario.name}_out")
+            ),
         )
     ]
     table = PlannedTable.of(
@@ -28,9 +32,12 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
         rows_of("Table 7"),
         columns,
         baseline=BASELINE,
-        notes=[*(note for ground in grounds.usable for note in ground.notes), *grounds.notes],
+        notes=[
+            *(note for scenario in scenarios.usable for note in scenario.notes),
+            *scenarios.notes,
+        ],
     )
     return (table,)
 
 
-STUDY = Study("eight ways of choosing images, in- and out-of-domain", "Table 7", plan)
+STUDY = Study(plan)

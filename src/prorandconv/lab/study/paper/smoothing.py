@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....block_transform import EPS
 from ...paper import Row
 from ..plan import PlannedCell, PlannedTable, Study
-from ..scenario import Ground, Grounds
+from ..scenario import Scenario, Scenarios
 from ..settings import Settings
 from ..table import Axis
 
@@ -27,28 +27,28 @@ def methods(size: int) -> tuple[Row, ...]:
 
 def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     """A table for each benchmark."""
-    grounds = Grounds.of(settings, "digits", "pacs")
-    return tuple(_table(ground, grounds.notes) for ground in grounds.usable)
+    scenarios = Scenarios.of(settings, "digits", "pacs")
+    return tuple(_table(scenario, scenarios.notes) for scenario in scenarios.usable)
 
 
-def _table(ground: Ground, notes: tuple[str, ...]) -> PlannedTable:
+def _table(scenario: Scenario, notes: tuple[str, ...]) -> PlannedTable:
     plain, _ = methods(SIZES[0])
     return PlannedTable(
-        f"smoothing-{ground.name}",
-        f"RandConv without and with a smoothed kernel on {ground.name}: mean accuracy on unseen "
+        f"smoothing-{scenario.name}",
+        f"RandConv without and with a smoothed kernel on {scenario.name}: mean accuracy on unseen "
         "domains",
         "Figure 6",
         tuple(row.name for row in methods(SIZES[0])),
         tuple(map(str, SIZES)),
         {
-            (row.name, str(size)): PlannedCell(ground.single(row))
+            (row.name, str(size)): PlannedCell(scenario.single(row))
             for size in SIZES
             for row in methods(size)
         },
         baseline=plain.name,
         axis=Axis("kernel size k, pixels", tuple(map(float, SIZES))),
-        notes=(CLAIM, *ground.notes, *notes),
+        notes=(CLAIM, *scenario.notes, *notes),
     )
 
 
-STUDY = Study("RandConv with and without a Gaussian-smoothed kernel", "Figure 6", plan)
+STUDY = Study(plan)

@@ -1,0 +1,81 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from prorandconv.lab.launch.outcome import Outcome
+from prorandconv.lab.run.notes import note
+from prorandconv.lab.study.directory import StudyDirectory
+from prorandconv.lab.study.settings import Settings
+
+SETTINGS = Settings(seeds=2, epochs=1, everything=True, data_root=Path("nowhere"))
+
+
+def stored_result(config, data="1f"):
+    figures = {
+        name: {"accuracy": 40.0 + config.seed}
+        for name in ("svhn", "mnist_m", "usps", "syn", "mnist_m_b")
+    }
+    return {
+        "config": config.to_mapping(),
+        "hash": config.hash,
+        "data": {"train": data * 8, "val": data * 8, "svhn": data * 8},
+        "best_validation": {"epoch": 1, "val_accuracy": 90.0, "targets": figures},
+        "last": {},
+    }
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Writes the results of all runs, each changed as asked, and opens the study."""
+
+    def make(change=lambda number, text: text):
+        configs = StudyDirectory("digits", SETTINGS, tmp_path).configs.values()
+        for number, config in enumerate(configs):
+            home = config.directory(tmp_path)
+            home.mkdir(parents=True, exist_ok=True)
+            text = change(number, json.dumps(stored_result(config)))
+            (home / "result.json").write_text(text)
+        return StudyDirectory("digits", SETTINGS, tmp_path)
+
+    return make
+
+
+@pytest.mark.parametrize("content", ["{", "{}", "[]", '{"best_validation": {"targets": 3}}'])
+def test_a_damaged_result_is_missing_and_named_and_the_others_count(study, content):
+    found = study(lambda number, text: content if number == 0 else text)
+    assert len(found.results) == 9
+    (config,) = found.missing()
+    assert (config.method, config.seed) == ("erm", 0)
+    assert found.state(config.hash) == "failed"
+    table = found.tables()[0]
+    assert table.values("Baseline (ERM)", "svhn") == (None, 41.0)
+    assert table.values("RandConv", "svhn") == (40.0, 41.0)
+    (note,) = (note for note in table.notes if note.startswith("failed: Baseline (ERM), seed 0"))
+    assert "result.json" in note
+
+
+def test_a_result_on_other_data_is_not_averaged_with_the_others(study):
+    found = study(lambda number, text: text.replace("1f" * 8, "2e" * 8) if number == 9 else text)
+    (config,) = found.missing()
+    assert (config.method, config.seed) == ("pro-randconv", 1)
+    table = found.tables()[0]
+    assert table.values("Pro-RandConv", "svhn") == (40.0, None)
+    assert any("svhn 1f1f1f1f or 2e2e2e2e" in note for note in table.notes)
+
+
+def test_a_run_that_is_repaired_is_no_failure_any_more(study):
+    found = study(lambda number, text: "{" if number == 0 else text)
+    (config,) = found.missing()
+    found.take(Outcome(config, stored_result(config)))
+    assert found.failures == {}
+    assert found.tables()[0].values("Baseline (ERM)", "svhn") == (40.0, 41.0)
+
+
+def test_what_happened_to_a_run_is_in_the_notes_of_the_table(study):
+    found = study()
+    config = next(iter(found.configs.values()))
+    note(config.directory(found.runs), ["state.pt is damaged; set aside as state.damaged.pt"])
+    (line,) = (line for line in found.tables()[0].notes if "damaged" in line)
+    assert line.startswith("Baseline (ERM), seed 0: ")
+    assert line.endswith("state.pt is damaged; set aside as state.damaged.pt")
