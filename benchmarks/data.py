@@ -27,7 +27,7 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
 
 from prorandconv.lab.data import Images, Options, get_benchmark
-from prorandconv.lab.data.in_memory import InMemoryImages
+from prorandconv.lab.data.images import InMemoryImages
 
 BATCH = 64
 ROUNDS = 3

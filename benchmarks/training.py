@@ -28,8 +28,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
 import prorandconv as prc
-from prorandconv.lab.data.images import ImageFormat
-from prorandconv.lab.data.in_memory import InMemoryImages
+from prorandconv.lab.data.images import ImageFormat, InMemoryImages
 from prorandconv.lab.models import build
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.directory import RunDirectory

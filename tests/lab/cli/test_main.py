@@ -10,7 +10,7 @@ from PIL import Image
 
 from prorandconv.lab.data import DataError, get_benchmark
 from prorandconv.lab.data.benchmarks import digits, pacs
-from prorandconv.lab.data.contact_sheet import contact_sheet
+from prorandconv.lab.pictures import contact_sheet
 
 
 @pytest.fixture

@@ -142,8 +142,8 @@ class DataShow:
     def run(self, out: Console) -> int:
         """Draw and write the sheets."""
         from ..data import get_benchmark
-        from ..data.contact_sheet import contact_sheet
         from ..files import replacing
+        from ..pictures import contact_sheet
 
         benchmark = get_benchmark(self.name, self.data_root)
         for domain in benchmark.present():
@@ -176,7 +176,8 @@ class DataMake:
 
     def run(self, out: Console) -> int:
         """Make and write the file."""
-        from ..data.synthetic.making import make_mnist_m, make_syn
+        from ..data.synthetic.mnist_m import make_mnist_m
+        from ..data.synthetic.rendered import make_syn
         from ..files import data_root
 
         root = data_root(self.data_root)

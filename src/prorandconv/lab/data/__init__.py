@@ -1,10 +1,10 @@
 """Domains and benchmarks: every data set of the paper behind one interface."""
 
 from ..errors import DataError
-from .benchmark import Benchmark, Domain, Recipe
+from .benchmark import Benchmark, Domain, Identity, Recipe
 from .benchmarks import BENCHMARKS, get_benchmark
+from .image_files import Options
 from .images import Batches, ImageFormat, Images
-from .options import Options
 from .splits import SPLITS, Split
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Benchmark",
     "DataError",
     "Domain",
+    "Identity",
     "ImageFormat",
     "Images",
     "Options",

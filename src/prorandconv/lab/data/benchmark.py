@@ -10,13 +10,13 @@ from pathlib import Path
 from ...errors import ProRandConvError
 from ..errors import DataError, did_you_mean
 from .images import ImageFormat, Images
-from .splits import SPLITS, Split
-
-IMAGENET_MEAN = (0.485, 0.456, 0.406)
-IMAGENET_STD = (0.229, 0.224, 0.225)
+from .splits import SPLITS, Split, fingerprint
 
 Counts = Mapping[str, tuple[int, ...]]
 """Images of each class, by the part of the data set as it is published ("train", "test", "all")."""
+
+Published = Mapping[str, Mapping[str, int | tuple[int, ...]]]
+"""Published numbers of images by domain and part: in all, or of each class."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,16 @@ class Domain(ABC):
 
 
 @dataclass(frozen=True)
+class Identity:
+    """Which data a benchmark's name stands for; part of what a run is called."""
+
+    domains: tuple[str, ...]
+    classes: tuple[str, ...]
+    content: str | None = None
+    """a hash of all images where the name does not say which they are"""
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """An ordered set of domains that share classes, and how to train on them."""
 
@@ -122,10 +132,11 @@ class Benchmark:
     """all domains by name, the paper's first"""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """other spellings of domains"""
-    published: Mapping[str, Mapping[str, int | tuple[int, ...]]] = field(default_factory=dict)
-    """published numbers of images by domain and part: in all, or of each class"""
+    published: Published = field(default_factory=dict)
     sources: str = ""
     """where to get the data and how to lay it out, for people"""
+    user_data: bool = False
+    """whether the images are the user's own, so that the name does not say which they are"""
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -151,6 +162,17 @@ class Benchmark:
     def std(self) -> tuple[float, float, float]:
         """Deviation that each channel is divided by."""
         return self.format.std
+
+    def identity(self) -> Identity:
+        """Which data this is.
+
+        For a user's own data all images are read once; after that, only those that have changed.
+        """
+        content = None
+        if self.user_data:
+            # the test split of an image folder is all of it
+            content = fingerprint(self.load(name, "test").fingerprint for name in self.domains)
+        return Identity(self.domains, self.classes, content)
 
     def present(self) -> tuple[str, ...]:
         """Names of the domains that are there, extras included."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import struct
 import warnings
+import zlib
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageFile, UnidentifiedImageError
 from torch import Tensor
 
 from ..errors import DataError
@@ -17,7 +20,8 @@ SUFFIXES = frozenset(
     {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 )
 
-_BY_TORCHVISION = frozenset({"JPEG", "PNG", "WEBP"})
+_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+"""Pillow knows others, some of which call programs."""
 _PLAIN = frozenset({"L", "RGB"})
 _CONVERTED = {
     "1": "black and white, read as grey",
@@ -29,6 +33,11 @@ _CONVERTED = {
     "I;16": "16-bit, scaled to 8-bit",
     "I;16B": "16-bit, scaled to 8-bit",
 }
+_ADAM7 = (
+    *((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4)),
+    *((0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)),
+)
+"""The passes of an interlaced PNG: first column and row, and the steps between them."""
 _REMEDY = "replace it with an intact copy, or remove it"
 
 
@@ -45,58 +54,78 @@ class Decoded:
 def decode(path: Path | str) -> Decoded:
     """Decode an image file to 8-bit grey or RGB.
 
-    Files of 8-bit grey and RGB are decoded by torchvision. All others go through Pillow: palette
-    images by their colours, CMYK converted, alpha laid over white (what is stored under
-    transparent pixels is arbitrary), 16-bit scaled to 8.
+    Palette images are read through their colours, CMYK is converted, alpha is laid over white (what
+    is stored under transparent pixels is arbitrary) and 16-bit is scaled to 8. Pillow decodes all
+    of them: torchvision's decoder gives the same pixels, but some damaged files end its process.
 
     Args:
         path: the file.
 
     Raises:
-        DataError: the file is missing, truncated, not an image, or of a kind without an obvious
-            8-bit picture.
+        DataError: the file is missing, unreadable, truncated, not an image, too large, or of a kind
+            without an obvious 8-bit picture.
     """
     try:
-        with Image.open(path) as opened:
-            if opened.mode in _PLAIN and "transparency" not in opened.info:
-                if opened.format in _BY_TORCHVISION:
-                    return _by_torchvision(Path(path))
-                return Decoded(_tensor(opened))
-            return _by_pillow(Path(path), opened)
-    except DataError:
-        raise
+        data = Path(path).read_bytes()
     except FileNotFoundError:
         raise DataError.at(path, "no such file", "was it moved or renamed meanwhile?") from None
+    except OSError as error:
+        raise DataError.at(path, f"cannot be read ({error.strerror})", _REMEDY) from error
+    try:
+        with warnings.catch_warnings():
+            # Files that can be decoded may have odd metadata; a huge image must not be decoded.
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(BytesIO(data), formats=_FORMATS) as opened:
+                if opened.format == "PNG":
+                    _require_all_rows(data)
+                elif opened.format == "TIFF":
+                    _require_all_strips(opened)
+                return _decoded(opened)
     except UnidentifiedImageError:
         raise DataError.at(path, "not an image", "remove it, or replace it by one") from None
-    except (
-        *(OSError, RuntimeError, SyntaxError, ValueError, EOFError),
-        Image.DecompressionBombError,
-    ) as error:
-        # torchvision's messages begin with places in its own source
-        reason = (str(error).splitlines() or [type(error).__name__])[0].rsplit(", ", 1)[-1]
+    except _UnusualError as error:
+        raise DataError.at(path, str(error), "save it as 8-bit RGB") from None
+    except Exception as error:  # a damaged file raises almost anything
+        reason = str(error) or type(error).__name__
         raise DataError.at(path, f"cannot be decoded ({reason})", _REMEDY) from error
 
 
-def _by_torchvision(path: Path) -> Decoded:
-    from torchvision import io
-
-    if not hasattr(io, "decode_image"):
-        with Image.open(path) as opened:
-            return Decoded(_tensor(opened))
-    data = torch.from_numpy(np.fromfile(path, dtype=np.uint8))
-    with warnings.catch_warnings():
-        # torchvision 0.29 announces that its decoders will move to another package; where they
-        # are gone, Pillow decodes.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pixels = io.decode_image(data)
-    if pixels.dtype == torch.uint16:
-        scaled = (pixels.to(torch.int32) + 128) // 257
-        return Decoded(scaled.to(torch.uint8), _CONVERTED["I;16"])
-    return Decoded(pixels)
+class _UnusualError(Exception):
+    """Pixels without an obvious 8-bit picture."""
 
 
-def _by_pillow(path: Path, opened: Image.Image) -> Decoded:
+def _require_all_rows(png: bytes) -> None:
+    """Refuse a PNG that holds fewer pixels than it should: Pillow leaves the others black."""
+    width, height, depth, colour, _, _, interlaced = struct.unpack(">IIBBBBB", png[16:29])
+    bits = depth * {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+    passes = _ADAM7 if interlaced else ((0, 0, 1, 1),)
+    expected = 0
+    for left, top, across, down in passes:
+        columns, rows = -(-(width - left) // across), -(-(height - top) // down)
+        # a row of no pixels is not stored, not even the byte that each row begins with
+        expected += rows * (1 + -(-columns * bits // 8)) if columns > 0 else 0
+    stream = zlib.decompressobj()
+    place, found = 8, 0
+    while found < expected and place + 8 <= len(png):
+        length, kind = struct.unpack(">I4s", png[place : place + 8])
+        if kind == b"IDAT":
+            part = stream.decompress(png[place + 8 : place + 8 + length], expected - found)
+            found += len(part)
+        place += length + 12
+    if found < expected:
+        raise ValueError(f"truncated: {found} of {expected} bytes of pixels")
+
+
+def _require_all_strips(tiff: ImageFile.ImageFile) -> None:
+    """Refuse a TIFF whose strips or tiles do not cover it: Pillow leaves the rest black."""
+    boxes = [box for _, box, *_ in tiff.tile if box]
+    covered = sum((right - left) * (bottom - top) for left, top, right, bottom in boxes)
+    if covered < tiff.width * tiff.height:
+        raise ValueError(f"strips of pixels are missing from {tiff.width} × {tiff.height} pixels")
+
+
+def _decoded(opened: ImageFile.ImageFile) -> Decoded:
     mode = opened.mode
     if mode.startswith("I;16"):
         values = np.asarray(opened).astype(np.int32)
@@ -108,13 +137,15 @@ def _by_pillow(path: Path, opened: Image.Image) -> Decoded:
         return Decoded(
             _tensor(Image.alpha_composite(white, over).convert("RGB")), _CONVERTED["RGBA"]
         )
+    if mode in _PLAIN:
+        # Pillow has no mode for 16-bit colour: it says so where it describes the stored bytes.
+        conversion = _CONVERTED["I;16"] if ";16" in str(opened.tile) else ""
+        return Decoded(_tensor(opened), conversion)
     if mode in _CONVERTED:
         return Decoded(_tensor(opened.convert("L" if mode == "1" else "RGB")), _CONVERTED[mode])
-    raise DataError.at(
-        path, f"pixels of kind {mode!r} have no obvious 8-bit picture", "save it as 8-bit RGB"
-    )
+    raise _UnusualError(f"pixels of kind {mode!r} have no obvious 8-bit picture")
 
 
 def _tensor(image: Image.Image) -> Tensor:
-    array = np.array(image)
-    return torch.from_numpy(array[None] if array.ndim == 2 else array.transpose(2, 0, 1).copy())
+    array = np.asarray(image)
+    return torch.from_numpy((array[None] if array.ndim == 2 else array.transpose(2, 0, 1)).copy())

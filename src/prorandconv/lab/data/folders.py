@@ -1,14 +1,26 @@
-"""Finding data in folders, in whatever spelling they came, in an order of our own."""
+"""Domains that are folders: ``domain/class/image``, in whatever spelling they came."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import DataError
+import torch
+
+from ..errors import DataError, did_you_mean
+from .benchmark import PHOTO_RECIPE, Benchmark, Counts, Domain, Findings, Published
 from .decoding import SUFFIXES
+from .image_files import FolderImages, Options
+from .images import ImageFormat, Images
+from .inspection import inspect, intact
+from .splits import PublishedList, Split, find_lists, stratified_split
 
 _NOT_DATA = frozenset({"thumbs.db", "desktop.ini"})
+
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
 def spelling(name: str) -> str:
@@ -24,28 +36,46 @@ def spelling(name: str) -> str:
 def folder_of(root: Path, *names: str) -> Path:
     """A benchmark's folder in the data root, or the root itself if it has such a name."""
     wanted = {spelling(name) for name in names}
-    for folder in sub_folders(root):
-        if spelling(folder.name) in wanted:
-            return folder
+    for path in _listed(root) if root.is_dir() else ():
+        if spelling(path.name) in wanted and path.is_dir():
+            return path
     return root if spelling(root.name) in wanted else root / names[0]
 
 
-def sub_folders(folder: Path) -> list[Path]:
-    """Folders in a folder, by name; none if it is not there. Hidden ones do not count."""
-    if not folder.is_dir():
-        return []
-    inner = (path for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._")
+def _listed(folder: Path) -> list[Path]:
+    """What is in a folder, by name; hidden files do not count."""
+    try:
+        inner = [path for path in folder.iterdir() if path.name[0] not in "._"]
+    except OSError as error:
+        raise DataError.at(
+            folder, f"cannot be listed ({error.strerror})", "check its permissions"
+        ) from error
     return sorted(inner, key=lambda path: path.name)
+
+
+def sub_folders(folder: Path) -> list[Path]:
+    """Folders in a folder, by name; none if it is not there."""
+    inner = _listed(folder) if folder.is_dir() else []
+    for path in inner:
+        if not path.exists():
+            raise DataError.at(
+                path, "a link to a missing folder", "restore the folder or remove it"
+            )
+    return [path for path in inner if path.is_dir()]
 
 
 def images_in(folder: Path) -> list[Path]:
     """Image files in a folder, by name; refuses files that are not images by their ending."""
     paths = []
-    for path in sorted(folder.iterdir(), key=lambda path: path.name):
-        if path.name.startswith(".") or path.name.casefold() in _NOT_DATA:
+    for path in _listed(folder):
+        if path.name.casefold() in _NOT_DATA:
             continue
+        if not path.exists():
+            raise DataError.at(path, "a link to a missing file", "restore the file or remove it")
         if path.is_dir():
             raise DataError.at(path, "a folder among images", "expected domain/class/image files")
+        if not path.is_file():
+            raise DataError.at(path, "not a file", "move it away")
         if path.suffix.casefold() not in SUFFIXES:
             raise DataError.at(
                 path,
@@ -56,3 +86,231 @@ def images_in(folder: Path) -> list[Path]:
     if not paths:
         raise DataError.at(folder, "a class folder without images", "fill it or fetch it again")
     return paths
+
+
+@dataclass(frozen=True)
+class FolderDomain(Domain):
+    """A domain whose classes are folders of images.
+
+    The test split is all of the domain's images: a target is never trained on. Training and
+    validation are parted by the published lists where there are some, else by a stratified split
+    of 90 to 10.
+
+    Attributes:
+        name: the domain's name.
+        folder: the benchmark's folder.
+        spellings: what the domain's folder may be called.
+        classes: names of the classes, in order of their labels.
+        format: how the images reach the network.
+        options: how files are read.
+        class_spellings: other names of class folders, and the class each stands for.
+        published_lists: whether lists of training and validation images are looked for.
+        extra: empty for the paper's domains; else what this one is.
+    """
+
+    name: str
+    folder: Path
+    spellings: tuple[str, ...]
+    classes: tuple[str, ...]
+    format: ImageFormat
+    options: Options
+    class_spellings: Mapping[str, str] = field(default_factory=dict)
+    published_lists: bool = False
+    extra: str = ""
+
+    def where(self) -> Path | None:
+        """The domain's folder; None if it is absent."""
+        wanted = {spelling(name) for name in (self.name, *self.spellings)}
+        found = [path for path in sub_folders(self.folder) if spelling(path.name) in wanted]
+        # a user's domains may differ in case alone
+        return min(found, key=lambda path: path.name != self.name, default=None)
+
+    def parts(self) -> tuple[str, ...]:
+        """All of the domain in one part, if it is there."""
+        return ("all",) if self.where() else ()
+
+    def layouts(self) -> tuple[str, ...]:
+        """What is looked for."""
+        names = dict.fromkeys((*self.spellings, self.name))
+        return tuple(f"{self.folder}/{name}/<class>/<image>" for name in names)
+
+    def class_folders(self) -> dict[str, Path]:
+        """The folder of each class.
+
+        Raises:
+            DataError: the domain is absent, a class is missing, or a folder is no known class.
+        """
+        home = self.where()
+        if home is None:
+            raise self.absent()
+        known = {spelling(name): name for name in self.classes}
+        known.update((spelling(k), v) for k, v in self.class_spellings.items())
+        found: dict[str, Path] = {}
+        for path in sub_folders(home):
+            name = known.get(spelling(path.name))
+            if name is None:
+                hint = did_you_mean(path.name, self.classes)
+                known_classes = ", ".join(self.classes)
+                raise DataError.at(
+                    path, f"not one of the classes {known_classes}", f"rename or remove it{hint}"
+                )
+            if name in found:
+                raise DataError.at(
+                    path, f"a second folder of class {name!r} beside {found[name]}", "merge them"
+                )
+            found[name] = path
+        if missing := [name for name in self.classes if name not in found]:
+            raise DataError.at(
+                home,
+                f"no folder for class {', '.join(map(repr, missing))}",
+                "every domain needs every class: add it, or remove it from the other domains",
+            )
+        return {name: found[name] for name in self.classes}
+
+    def files(self) -> dict[str, tuple[Path, int]]:
+        """Path and label of every image by its name ``domain/class/file``, in order."""
+        return {
+            f"{self.name}/{name}/{path.name}": (path, label)
+            for label, (name, folder) in enumerate(self.class_folders().items())
+            for path in images_in(folder)
+        }
+
+    def counts(self) -> Counts:
+        """Count the images of each class."""
+        return {"all": tuple(len(images_in(path)) for path in self.class_folders().values())}
+
+    def examine(self) -> Findings:
+        """Decode every image."""
+        try:
+            files = self.files()
+            training, validation, rule = self.parted(files)
+        except DataError as error:
+            return Findings({}, (str(error),))
+        paths = [path for path, _ in files.values()]
+        seen = inspect(paths, title=self.name, workers=self.options.workers)
+        notes = [f"split: {rule}, {len(training)} train, {len(validation)} val"]
+        notes += [f"{path}: {s.conversion}" for path, s in seen.items() if s.conversion]
+        broken = tuple(state.problem for state in seen.values() if state.problem)
+        return Findings(self.counts(), broken, tuple(notes))
+
+    def parted(
+        self, files: Mapping[str, tuple[Path, int]]
+    ) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+        """Names of the training and validation images, and the rule that parted them."""
+        lists = find_lists(self.folder, (self.name, *self.spellings))
+        if self.published_lists and lists is not None:
+            training, validation = (self._listed(one, files) for one in lists)
+            if both := set(training) & set(validation):
+                raise DataError.at(
+                    lists[1].path, f"{min(both)} is in the training list too", "mend the lists"
+                )
+            return training, validation, f"published lists in {lists[0].path.parent}"
+        names = tuple(files)
+        one, other = stratified_split(names, [label for _, label in files.values()])
+        rule = "stratified 90/10 by hash, seed 0"
+        return tuple(names[i] for i in one), tuple(names[i] for i in other), rule
+
+    def _listed(
+        self, listed: PublishedList, files: Mapping[str, tuple[Path, int]]
+    ) -> tuple[str, ...]:
+        names = []
+        for folder, file, label in listed.entries():
+            own = next((c for c in self.classes if spelling(c) == spelling(folder)), folder)
+            name = f"{self.name}/{own}/{file}"
+            if name not in files:
+                raise DataError.at(
+                    listed.path, f"lists {folder}/{file}, which is absent", "complete the images"
+                )
+            if files[name][1] != label:
+                raise DataError.at(
+                    listed.path,
+                    f"gives {folder}/{file} the label {label + 1}",
+                    f"expected {files[name][1] + 1}, that of its folder",
+                )
+            names.append(name)
+        return tuple(names)
+
+    def load(self, split: Split) -> Images:
+        """The images of a split, once all of the domain's files are known to be intact."""
+        files = self.files()
+        contents = intact(
+            self.folder / self.name,
+            [path for path, _ in files.values()],
+            title=self.name,
+            workers=self.options.workers,
+        )
+        names: Iterable[str] = files
+        if split != "test":
+            training, validation, _ = self.parted(files)
+            names = training if split == "train" else validation
+            if not names:
+                raise DataError.at(
+                    self.folder / self.name,
+                    f"no images for the {split} split",
+                    "some class needs two images or more, of which one is for validation",
+                )
+        chosen = {name: files[name] for name in names}
+        return FolderImages(
+            {name: path for name, (path, _) in chosen.items()},
+            [contents[path] for path, _ in chosen.values()],
+            torch.tensor([label for _, label in chosen.values()], dtype=torch.int64),
+            classes=self.classes,
+            split=split,
+            format=self.format,
+            cache=self.options.cache,
+            workers=self.options.workers,
+        )
+
+
+def folder_benchmark(
+    name: str,
+    folder: Path,
+    *,
+    domains: Mapping[str, tuple[str, ...]],
+    classes: tuple[str, ...],
+    options: Options,
+    class_spellings: Mapping[str, str] | None = None,
+    published_lists: bool = False,
+    published: Published | None = None,
+    sources: str = "",
+    user_data: bool = False,
+) -> Benchmark:
+    """A benchmark of image folders: 224 pixels, ResNet-18, and the paper's recipe for PACS.
+
+    Args:
+        name: the benchmark's name.
+        folder: where its domains are.
+        domains: other names of each domain and its folder, by the domain's name.
+        classes: names of the classes, in order of their labels.
+        options: how files are read.
+        class_spellings: other names of class folders, and the class each stands for.
+        published_lists: whether lists of training and validation images are looked for.
+        published: published numbers of images.
+        sources: where to get the data.
+        user_data: whether the images are the user's own.
+    """
+    form = ImageFormat(224, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
+    return Benchmark(
+        name=name,
+        classes=classes,
+        format=form,
+        network="resnet18",
+        recipe=PHOTO_RECIPE,
+        members={
+            domain: FolderDomain(
+                domain,
+                folder,
+                spellings,
+                classes,
+                form,
+                options,
+                class_spellings=class_spellings or {},
+                published_lists=published_lists,
+            )
+            for domain, spellings in domains.items()
+        },
+        aliases={other: domain for domain, others in domains.items() for other in others},
+        published=published or {},
+        sources=sources,
+        user_data=user_data,
+    )

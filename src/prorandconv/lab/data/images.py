@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from ...errors import ProRandConvError
-from .pixels import flip, normalise, translate
-from .splits import Split
+from .pixels import flip, normalise, resize, translate
+from .splits import Split, fingerprint
 
 Batch = tuple[Tensor, Tensor]
 
@@ -179,3 +179,80 @@ class Batches:
             moved = part.augmented(pixels.to(self._device, non_blocking=True))
             labels = self._images.labels[part.order].to(self._device, non_blocking=True)
             yield normalise(moved, form.mean, form.std), labels
+
+
+class InMemoryImages(Images):
+    """Images held as uint8, resized once when they are loaded.
+
+    Args:
+        pixels: uint8 ``(N, 1 or 3, H, W)`` of any size.
+        labels: int64 ``(N,)``.
+        classes: names of the classes.
+        split: which split this is.
+        format: how the images reach the network.
+    """
+
+    def __init__(
+        self,
+        pixels: Tensor,
+        labels: Tensor,
+        *,
+        classes: tuple[str, ...],
+        split: Split,
+        format: ImageFormat,
+    ) -> None:
+        self.pixels = resize(pixels, format.image_size).contiguous()
+        self.labels = labels
+        self.classes = classes
+        self.split = split
+        self.format = format
+        content = (part.reshape(-1).numpy().data for part in (pixels, labels))
+        self.fingerprint = fingerprint(content)
+
+    def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
+        """Gather batches of images; see :meth:`Images.stored`."""
+        return (self.pixels[index] for index in indices)
+
+    @classmethod
+    def joined(cls, sets: Sequence[Images]) -> InMemoryImages:
+        """The images of several sets as one, in the given order."""
+        own = [part for part in sets if isinstance(part, cls)]
+        if len(own) < len(sets) or not own:
+            raise ProRandConvError.about("sets", sets, "sets that are all held in memory")
+        channels = max(part.pixels.shape[1] for part in own)
+        size = own[0].format.image_size
+        pixels = torch.cat([part.pixels.expand(-1, channels, size, size) for part in own])
+        labels = torch.cat([part.labels for part in own])
+        first = own[0]
+        result = cls(pixels, labels, classes=first.classes, split=first.split, format=first.format)
+        result.fingerprint = fingerprint(part.fingerprint for part in own)
+        return result
+
+
+class Subset(Images):
+    """So many images of a set, chosen at random but always the same; all if it has no more.
+
+    Args:
+        images: the set.
+        count: how many images.
+    """
+
+    def __init__(self, images: Images, count: int) -> None:
+        self.images = images
+        # Not the first ones, nor every n-th: sets may be sorted, or their classes take turns.
+        generator = torch.Generator().manual_seed(0)
+        self.index = torch.randperm(len(images), generator=generator)[:count].sort().values
+        self.labels = images.labels[self.index]
+        self.classes = images.classes
+        self.split = images.split
+        self.format = images.format
+        self.fingerprint = fingerprint([images.fingerprint, str(len(self.index))])
+
+    def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
+        """Read batches of images; see :meth:`Images.stored`."""
+        return self.images.stored([self.index[index] for index in indices])
+
+    @classmethod
+    def joined(cls, sets: Sequence[Images]) -> Images:
+        """The images of several subsets as one, in the given order."""
+        raise NotImplementedError("join the sets first, then take a subset")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
+
+from ..errors import DataError
 
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -49,3 +53,46 @@ def fingerprint(parts: Iterable[str | bytes | memoryview]) -> str:
         digest.update(memoryview(raw).nbytes.to_bytes(8, "little"))
         digest.update(raw)
     return digest.hexdigest()[:16]
+
+
+_KNOWN_TO_BE_WRONG = frozenset({"n02103406_4068-1.png"})
+"""Listed by the authors of PACS, but not among their images."""
+
+
+@dataclass(frozen=True)
+class PublishedList:
+    """A list of lines ``domain/class/file label``, labels from 1."""
+
+    path: Path
+
+    def entries(self) -> Iterator[tuple[str, str, int]]:
+        """Class folder, file name and label (from 0) of each image."""
+        for number, line in enumerate(self.path.read_text().splitlines(), 1):
+            if not line.strip():
+                continue
+            name, _, label = line.strip().rpartition(" ")
+            folders = name.split("/")
+            if len(folders) < 2 or not label.isdigit() or int(label) < 1:
+                raise DataError.at(
+                    self.path, f"line {number} is {line!r}", "expected domain/class/file label"
+                )
+            if folders[-1] not in _KNOWN_TO_BE_WRONG:
+                yield folders[-2], folders[-1], int(label) - 1
+
+
+def find_lists(folder: Path, names: Sequence[str]) -> tuple[PublishedList, PublishedList] | None:
+    """The training and validation lists of a domain, in the benchmark's folder or one below.
+
+    Args:
+        folder: the benchmark's folder.
+        names: what the domain may be called.
+    """
+    for place in (folder, *sorted(path for path in folder.glob("[!._]*") if path.is_dir())):
+        for name in names:
+            train = place / f"{name}_train_kfold.txt"
+            val = place / f"{name}_crossval_kfold.txt"
+            if train.exists():
+                if not val.exists():
+                    raise DataError.at(val, "absent, though the training list is there", "add it")
+                return PublishedList(train), PublishedList(val)
+    return None

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ..data import Benchmark, Images
-from ..data.subset import Subset
+from ..data.images import Subset
 from .environment import autocast
 
 PIXELS = 256 * 32 * 32

@@ -17,7 +17,7 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from ..data import Images, get_benchmark
-from ..data.subset import Subset
+from ..data.images import Subset
 from ..errors import RunError
 from ..methods.learner import Task
 from ..models import build, macs

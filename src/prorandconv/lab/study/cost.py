@@ -7,7 +7,7 @@ import time
 import torch
 
 from ..data import get_benchmark
-from ..data.in_memory import InMemoryImages
+from ..data.images import InMemoryImages
 from ..methods.learner import Task
 from ..models import build
 from ..run.config import RunConfig

@@ -8,7 +8,7 @@ from pathlib import Path
 from ...errors import unknown_name
 from ...files import data_root
 from ..benchmark import Benchmark
-from ..options import Options
+from ..image_files import Options
 
 BENCHMARKS = {
     "digits": "digits",

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import DataError
-from ..array_domain import DIGIT_NAMES, ArrayDomain, FileLayout, Layout, NpzLayout
-from ..benchmark import DIGITS_RECIPE, Benchmark
+from ..arrays import DIGIT_NAMES, ArrayDomain, FileLayout, Layout, NpzLayout
+from ..benchmark import DIGITS_RECIPE, Benchmark, Published
 from ..folders import folder_of
+from ..image_files import Options
 from ..images import ImageFormat
-from ..options import Options
 from ..readers import (
     Arrays,
     count_idx,
@@ -27,7 +27,7 @@ FORMAT = ImageFormat(32, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5), base_augmentation=Fal
 
 MNIST_TRAINING_IMAGES = 10_000
 
-PUBLISHED: dict[str, dict[str, int | tuple[int, ...]]] = {
+PUBLISHED: Published = {
     "mnist": {
         "train": (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
         "test": (980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009),

@@ -13,9 +13,9 @@ from PIL import Image
 
 from ...errors import DataError
 from ...files import cache_folder, replacing
-from ..array_domain import DIGIT_NAMES, PARTS, ArrayDomain, Layout
-from ..benchmark import DIGITS_RECIPE, Benchmark
-from ..options import Options
+from ..arrays import DIGIT_NAMES, PARTS, ArrayDomain, Layout
+from ..benchmark import DIGITS_RECIPE, Benchmark, Published
+from ..image_files import Options
 from ..readers import Arrays, read_npz
 from ..splits import fingerprint
 from ..synthetic.mnist_m import blend
@@ -44,7 +44,7 @@ DOMAINS = {
     "numbers": "2,000 digits within rendered numbers on photos, in the manner of SVHN",
 }
 
-PUBLISHED: dict[str, dict[str, int | tuple[int, ...]]] = {
+PUBLISHED: Published = {
     "mnist": {"train": TRAINING_PART, "test": 1_500},
     "optdigits": {"test": (178, 182, 177, 183, 181, 182, 181, 179, 174, 180)},
     "mnist_m_like": {"test": 1_500},

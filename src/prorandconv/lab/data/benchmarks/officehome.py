@@ -4,88 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..benchmark import IMAGENET_MEAN, IMAGENET_STD, PHOTO_RECIPE, Benchmark
-from ..folder_domain import FolderDomain
-from ..folders import folder_of
-from ..images import ImageFormat
-from ..options import Options
+from ..benchmark import Benchmark, Published
+from ..folders import folder_benchmark, folder_of
+from ..image_files import Options
 
-CLASSES = (
-    "alarm_clock",
-    "backpack",
-    "batteries",
-    "bed",
-    "bike",
-    "bottle",
-    "bucket",
-    "calculator",
-    "calendar",
-    "candles",
-    "chair",
-    "clipboards",
-    "computer",
-    "couch",
-    "curtains",
-    "desk_lamp",
-    "drill",
-    "eraser",
-    "exit_sign",
-    "fan",
-    "file_cabinet",
-    "flipflops",
-    "flowers",
-    "folder",
-    "fork",
-    "glasses",
-    "hammer",
-    "helmet",
-    "kettle",
-    "keyboard",
-    "knives",
-    "lamp_shade",
-    "laptop",
-    "marker",
-    "monitor",
-    "mop",
-    "mouse",
-    "mug",
-    "notebook",
-    "oven",
-    "pan",
-    "paper_clip",
-    "pen",
-    "pencil",
-    "postit_notes",
-    "printer",
-    "push_pin",
-    "radio",
-    "refrigerator",
-    "ruler",
-    "scissors",
-    "screwdriver",
-    "shelf",
-    "sink",
-    "sneakers",
-    "soda",
-    "speaker",
-    "spoon",
-    "tv",
-    "table",
-    "telephone",
-    "toothbrush",
-    "toys",
-    "trash_can",
-    "webcam",
-)
+_CLASSES = """
+    alarm_clock backpack batteries bed bike bottle bucket calculator calendar candles chair
+    clipboards computer couch curtains desk_lamp drill eraser exit_sign fan file_cabinet flipflops
+    flowers folder fork glasses hammer helmet kettle keyboard knives lamp_shade laptop marker
+    monitor mop mouse mug notebook oven pan paper_clip pen pencil postit_notes printer push_pin
+    radio refrigerator ruler scissors screwdriver shelf sink sneakers soda speaker spoon tv table
+    telephone toothbrush toys trash_can webcam
+"""
+CLASSES = tuple(_CLASSES.split())
 
-SPELLINGS: dict[str, tuple[str, ...]] = {
+DOMAINS: dict[str, tuple[str, ...]] = {
     "art": ("Art",),
     "clipart": ("Clipart",),
     "product": ("Product",),
     "real_world": ("Real World", "RealWorld", "Real"),
 }
 
-PUBLISHED: dict[str, dict[str, int | tuple[int, ...]]] = {
+PUBLISHED: Published = {
     "art": {"all": 2427},
     "clipart": {"all": 4365},
     "product": {"all": 4439},
@@ -99,19 +39,12 @@ OfficeHome   https://www.hemanthdv.org/officeHomeDataset.html, unpacked as
 
 def benchmark(root: Path, options: Options) -> Benchmark:
     """OfficeHome, about 15,500 images."""
-    form = ImageFormat(224, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
-    folder = folder_of(root, "officehome", "OfficeHomeDataset_10072016")
-    return Benchmark(
-        name="officehome",
+    return folder_benchmark(
+        "officehome",
+        folder_of(root, "officehome", "OfficeHomeDataset_10072016"),
+        domains=DOMAINS,
         classes=CLASSES,
-        format=form,
-        network="resnet18",
-        recipe=PHOTO_RECIPE,
-        members={
-            name: FolderDomain(name, folder, spellings, CLASSES, form, options)
-            for name, spellings in SPELLINGS.items()
-        },
-        aliases={other: name for name, others in SPELLINGS.items() for other in others},
+        options=options,
         published=PUBLISHED,
         sources=SOURCES,
     )

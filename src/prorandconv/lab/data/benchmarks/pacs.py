@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..benchmark import IMAGENET_MEAN, IMAGENET_STD, PHOTO_RECIPE, Benchmark
-from ..folder_domain import FolderDomain
-from ..folders import folder_of
-from ..images import ImageFormat
-from ..options import Options
+from ..benchmark import Benchmark, Published
+from ..folders import folder_benchmark, folder_of
+from ..image_files import Options
 
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
 
-SPELLINGS: dict[str, tuple[str, ...]] = {
+DOMAINS: dict[str, tuple[str, ...]] = {
     "art": ("art_painting",),
     "cartoon": (),
     "photo": (),
     "sketch": (),
 }
 
-PUBLISHED: dict[str, dict[str, int | tuple[int, ...]]] = {
+PUBLISHED: Published = {
     "art": {"all": (379, 255, 285, 184, 201, 295, 449)},
     "cartoon": {"all": (389, 457, 346, 135, 324, 288, 405)},
     "photo": {"all": (189, 202, 182, 186, 199, 280, 432)},
@@ -34,21 +32,13 @@ PACS   https://domaingeneralization.github.io: the images, unpacked as
 
 def benchmark(root: Path, options: Options) -> Benchmark:
     """PACS, 9,991 images."""
-    form = ImageFormat(224, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
-    folder = folder_of(root, "pacs", "pacs_data")
-    return Benchmark(
-        name="pacs",
+    return folder_benchmark(
+        "pacs",
+        folder_of(root, "pacs", "pacs_data"),
+        domains=DOMAINS,
         classes=CLASSES,
-        format=form,
-        network="resnet18",
-        recipe=PHOTO_RECIPE,
-        members={
-            name: FolderDomain(
-                name, folder, spellings, CLASSES, form, options, published_lists=True
-            )
-            for name, spellings in SPELLINGS.items()
-        },
-        aliases={other: name for name, others in SPELLINGS.items() for other in others},
+        options=options,
+        published_lists=True,
         published=PUBLISHED,
         sources=SOURCES,
     )

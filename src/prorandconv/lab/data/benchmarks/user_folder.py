@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import DataError
-from ..benchmark import IMAGENET_MEAN, IMAGENET_STD, PHOTO_RECIPE, Benchmark
-from ..folder_domain import FolderDomain
-from ..folders import sub_folders
-from ..images import ImageFormat
-from ..options import Options
+from ..benchmark import Benchmark
+from ..folders import folder_benchmark, sub_folders
+from ..image_files import Options
 
 SOURCES = """\
 your own   <data root>/<domain>/<class>/<image>: at least two domains with the same classes"""
@@ -18,7 +16,8 @@ your own   <data root>/<domain>/<class>/<image>: at least two domains with the s
 def benchmark(root: Path, options: Options) -> Benchmark:
     """Whatever is in the root: its folders are the domains, theirs are the classes."""
     if not root.is_dir():
-        raise DataError.at(root, "no such folder", "expected <domain>/<class>/<image> in it")
+        problem = "a file, not a folder" if root.exists() else "no such folder"
+        raise DataError.at(root, problem, "expected <domain>/<class>/<image> in a folder")
     homes = sub_folders(root)
     if len(homes) < 2:
         raise DataError.at(
@@ -42,13 +41,12 @@ def benchmark(root: Path, options: Options) -> Benchmark:
             f"holds {len(classes)} class folder(s)",
             "expected two classes or more, as <domain>/<class>/<image>",
         )
-    form = ImageFormat(224, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
-    return Benchmark(
-        name="folder",
+    return folder_benchmark(
+        "folder",
+        root,
+        domains=dict.fromkeys(found, ()),
         classes=classes,
-        format=form,
-        network="resnet18",
-        recipe=PHOTO_RECIPE,
-        members={name: FolderDomain(name, root, (), classes, form, options) for name in found},
+        options=options,
         sources=SOURCES,
+        user_data=True,
     )

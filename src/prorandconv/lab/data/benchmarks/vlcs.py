@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..benchmark import IMAGENET_MEAN, IMAGENET_STD, PHOTO_RECIPE, Benchmark
-from ..folder_domain import FolderDomain
-from ..folders import folder_of
-from ..images import ImageFormat
-from ..options import Options
+from ..benchmark import Benchmark, Published
+from ..folders import folder_benchmark, folder_of
+from ..image_files import Options
 
 CLASSES = ("bird", "car", "chair", "dog", "person")
 
-SPELLINGS: dict[str, tuple[str, ...]] = {
+DOMAINS: dict[str, tuple[str, ...]] = {
     "voc2007": ("VOC2007", "PASCAL", "VOC", "Pascal VOC 2007"),
     "labelme": ("LabelMe",),
     "caltech101": ("Caltech101", "Caltech"),
     "sun09": ("SUN09", "SUN"),
 }
 
-PUBLISHED: dict[str, dict[str, int | tuple[int, ...]]] = {
+PUBLISHED: Published = {
     "voc2007": {"all": 3376},
     "labelme": {"all": 2656},
     "caltech101": {"all": 1415},
@@ -33,27 +31,13 @@ VLCS   https://github.com/belaalb/G2DM#download-vlcs, unpacked as
 
 def benchmark(root: Path, options: Options) -> Benchmark:
     """VLCS, 10,729 images."""
-    form = ImageFormat(224, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
-    folder = folder_of(root, "vlcs")
-    return Benchmark(
-        name="vlcs",
+    return folder_benchmark(
+        "vlcs",
+        folder_of(root, "vlcs"),
+        domains=DOMAINS,
         classes=CLASSES,
-        format=form,
-        network="resnet18",
-        recipe=PHOTO_RECIPE,
-        members={
-            name: FolderDomain(
-                name,
-                folder,
-                spellings,
-                CLASSES,
-                form,
-                options,
-                class_spellings={str(number): name for number, name in enumerate(CLASSES)},
-            )
-            for name, spellings in SPELLINGS.items()
-        },
-        aliases={other: name for name, others in SPELLINGS.items() for other in others},
+        options=options,
+        class_spellings={str(number): name for number, name in enumerate(CLASSES)},
         published=PUBLISHED,
         sources=SOURCES,
     )

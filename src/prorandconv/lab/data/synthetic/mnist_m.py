@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError
+from ...files import replacing
 from ...progress import progress
+from ..arrays import ArrayDomain
+from ..benchmarks import get_benchmark
 from ..decoding import SUFFIXES, decode
+from ..folders import folder_of
 
 Pixels = NDArray[np.uint8]
 
@@ -61,3 +66,36 @@ def read_photos(folder: Path, *, at_least: int) -> list[Pixels]:
             "name a folder of photos, such as BSDS500/data/images",
         )
     return photos
+
+
+def make_mnist_m(root: Path, photos: Path, *, seed: int = 0) -> Path:
+    """Build MNIST-M's like from MNIST and a folder of photos, such as BSDS500.
+
+    Args:
+        root: the folder of data sets, with MNIST in it.
+        photos: where photos are, at any depth.
+        seed: of the choice of crops.
+
+    Returns:
+        The file written: ``digits/mnist_m_rebuilt.npz``.
+    """
+    mnist = get_benchmark("digits", root).domain("mnist")
+    assert isinstance(mnist, ArrayDomain)
+    present = mnist.parts()
+    if not present:
+        raise mnist.absent()
+    stored = {part: mnist.read(part) for part in present}
+    grounds = read_photos(photos, at_least=max(stored[present[0]].images.shape[1:3]))
+    random = np.random.default_rng(seed)
+    arrays: dict[str, NDArray[Any]] = {}
+    for part, digits in stored.items():
+        arrays[f"x_{part}"] = blend(digits.images, grounds, random)
+        arrays[f"y_{part}"] = digits.labels
+    return _written(root, "mnist_m_rebuilt", arrays)
+
+
+def _written(root: Path, name: str, arrays: dict[str, NDArray[Any]]) -> Path:
+    path = folder_of(root, "digits") / f"{name}.npz"
+    with replacing(path) as temporary:
+        np.savez(temporary, **arrays)  # type: ignore[arg-type]
+    return path

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from ...errors import DataError
+from ...files import replacing
 from ...progress import progress
+from ..folders import folder_of
 
 Pixels = NDArray[np.uint8]
 
@@ -202,3 +205,43 @@ def embedded_typefaces() -> list[Path]:
             folder, f"lacks {', '.join(missing)}", "install matplotlib from its wheel"
         )
     return [folder / name for name in EMBEDDED]
+
+
+SYN_TEST_IMAGES = 9_553
+
+
+def make_syn(
+    root: Path, *, train_images: int = 25_000, test_images: int = SYN_TEST_IMAGES, seed: int = 0
+) -> Path:
+    """Render digits like SYN's with the fonts found on this machine.
+
+    Args:
+        root: the folder of data sets.
+        train_images: how many for training (SYN has 479,400).
+        test_images: how many for testing (SYN has 9,553).
+        seed: of all variation.
+
+    Returns:
+        The file written: ``digits/syn_rendered.npz``.
+    """
+    if train_images < 0 or test_images < 1:
+        raise DataError.about(
+            "train_images, test_images", (train_images, test_images), "from 0, and from 1"
+        )
+    typefaces = fonts_of_machine()
+    random = np.random.default_rng(seed)
+    arrays: dict[str, NDArray[Any]] = {}
+    for part, count in (("test", test_images), ("train", train_images)):
+        if count:
+            labels = np.arange(count, dtype=np.int64) % 10
+            random.shuffle(labels)
+            arrays[f"y_{part}"] = labels
+            arrays[f"x_{part}"] = render(labels.tolist(), typefaces, Style(neighbours=0.4), random)
+    return _written(root, "syn_rendered", arrays)
+
+
+def _written(root: Path, name: str, arrays: dict[str, NDArray[Any]]) -> Path:
+    path = folder_of(root, "digits") / f"{name}.npz"
+    with replacing(path) as temporary:
+        np.savez(temporary, **arrays)  # type: ignore[arg-type]
+    return path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +12,6 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from ...errors import ProRandConvError
-from ..errors import DataError
-from ..files import cache_folder, replacing
-from ..progress import progress
 from .decoding import decode
 from .images import ImageFormat, Images
 from .pixels import resize
@@ -68,20 +64,28 @@ class _Decoder(Dataset[Tensor]):
 
 
 @dataclass(frozen=True)
-class _Inspector(Dataset[tuple[str, str]]):
-    paths: Sequence[Path]
+class Options:
+    """How image folders are read; benchmarks in memory need none of it.
 
-    def __getitem__(self, position: int) -> tuple[str, str]:
-        try:
-            return "", decode(self.paths[position]).conversion
-        except DataError as error:
-            return str(error), ""
+    Attributes:
+        cache_bytes: limit of decoded images kept in memory, in bytes; 0 keeps none.
+        workers: processes that decode; 0 decodes in the calling process, None means one for each
+            core.
+    """
 
-    def __len__(self) -> int:
-        return len(self.paths)
+    cache_bytes: int = CACHE_BYTES
+    workers: int | None = None
+    cache: DecodedCache = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.cache_bytes < 0:
+            raise ProRandConvError.about("cache_bytes", self.cache_bytes, "a number from 0")
+        if self.workers is not None and self.workers < 0:
+            raise ProRandConvError.about("workers", self.workers, "None or a number from 0")
+        object.__setattr__(self, "cache", DecodedCache(self.cache_bytes))
 
 
-def _unused_generator() -> torch.Generator:
+def unused_generator() -> torch.Generator:
     """Loaders draw a seed for their workers; from torch's own generator it would be missed there.
 
     What a run draws must not depend on whether its images were cached.
@@ -100,15 +104,12 @@ def _unpacked(packed: tuple[Tensor, list[int]], size: int) -> list[Tensor]:
     return [part.view(-1, size, size) for part in torch.split(pixels, lengths)]
 
 
-def _as_lists(items: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    return items
-
-
 class FolderImages(Images):
     """Images in files, decoded when they are needed.
 
     Args:
         paths: the files by a name that is the same on every machine, in order.
+        contents: a hash of each file's content, in the same order.
         labels: int64 ``(N,)``.
         classes: names of the classes.
         split: which split this is.
@@ -120,6 +121,7 @@ class FolderImages(Images):
     def __init__(
         self,
         paths: Mapping[str, Path],
+        contents: Sequence[str],
         labels: Tensor,
         *,
         classes: tuple[str, ...],
@@ -136,8 +138,11 @@ class FolderImages(Images):
         self.format = format
         self.cache = cache
         self.workers = available_cores() if workers is None else workers
-        members = zip(self.names, labels.tolist(), strict=True)
-        self.fingerprint = fingerprint(f"{name} {classes[label]}" for name, label in members)
+        self.contents = tuple(contents)
+        members = zip(self.names, labels.tolist(), self.contents, strict=True)
+        self.fingerprint = fingerprint(
+            f"{name} {classes[label]} {content}" for name, label, content in members
+        )
 
     def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
         """Decode batches of images, or take them from the cache; see :meth:`Images.stored`."""
@@ -152,7 +157,7 @@ class FolderImages(Images):
             batch_sampler=wanted,
             collate_fn=_packed,
             num_workers=0 if few else min(self.workers, len(wanted)),
-            generator=_unused_generator(),
+            generator=unused_generator(),
         )
         decoded = iter(loader) if wanted else iter(())
         for index, positions in zip(indices, missing, strict=True):
@@ -175,6 +180,7 @@ class FolderImages(Images):
         first = own[0]
         return cls(
             {name: path for part in own for name, path in zip(part.names, part.paths, strict=True)},
+            [content for part in own for content in part.contents],
             torch.cat([part.labels for part in own]),
             classes=first.classes,
             split=first.split,
@@ -182,75 +188,3 @@ class FolderImages(Images):
             cache=first.cache,
             workers=first.workers,
         )
-
-
-@dataclass(frozen=True)
-class Inspection:
-    """What decoding every file of a set has shown."""
-
-    broken: tuple[str, ...]
-    """messages, one for each file that cannot be decoded"""
-    converted: Mapping[Path, str]
-    """files that are not 8-bit grey or RGB, and what is done with them"""
-
-
-def inspect(paths: Sequence[Path], *, title: str, workers: int | None = None) -> Inspection:
-    """Decode every file once.
-
-    Args:
-        paths: the files.
-        title: whose files they are, for the progress bar.
-        workers: processes that decode; 0 decodes in this one.
-    """
-    workers = available_cores() if workers is None else workers
-    loader = DataLoader(
-        _Inspector(paths),
-        batch_size=32,
-        collate_fn=_as_lists,
-        num_workers=0 if len(paths) <= FEW else workers,
-        generator=_unused_generator(),
-    )
-    broken: list[str] = []
-    converted: dict[Path, str] = {}
-    position = 0
-    with progress(f"decoding {title}", len(paths), unit="images") as advance:
-        for results in loader:
-            for problem, conversion in results:
-                if problem:
-                    broken.append(problem)
-                if conversion:
-                    converted[paths[position]] = conversion
-                position += 1
-            advance(len(results))
-    return Inspection(tuple(broken), converted)
-
-
-def require_intact(paths: Sequence[Path], *, title: str, workers: int | None = None) -> None:
-    """Refuse files that cannot be decoded, before anything is trained on them.
-
-    Files that were found intact are remembered by path, size and time of change, so that this
-    takes its time once.
-
-    Raises:
-        DataError: names the broken files.
-    """
-    states = [(path, path.stat()) for path in paths]
-    key = fingerprint(f"{path.absolute()} {s.st_size} {s.st_mtime_ns}" for path, s in states)
-    mark = cache_folder() / "intact" / key
-    if mark.exists():
-        return
-    seen = inspect(paths, title=title, workers=workers)
-    if broken := seen.broken:
-        shown = "\n  ".join(broken[:10])
-        rest = f"\n  and {len(broken) - 10} more" if len(broken) > 10 else ""
-        raise DataError(f"{title}: {len(broken)} broken image(s):\n  {shown}{rest}")
-    if seen.converted:
-        first, what = next(iter(seen.converted.items()))
-        warnings.warn(
-            f"{title}: {len(seen.converted)} image(s) are not 8-bit grey or RGB, the first is "
-            f"{first}: {what}; `prorandconv data check` names them all, save them as 8-bit RGB "
-            "to decide for yourself",
-            stacklevel=2,
-        )
-    with replacing(mark) as temporary:
-        temporary.write_text(f"{title}: {len(paths)} images\n")

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .benchmark import Counts, Domain, Findings
-from .images import ImageFormat, Images
-from .in_memory import InMemoryImages
+from .images import ImageFormat, Images, InMemoryImages
 from .readers import DIGITS, Arrays, npz_names, read_npz
 from .splits import Split
 
