@@ -15,23 +15,26 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from candidates import stock_block
-from lightning_fabric import Fabric
 from measuring import Disturbance, machine, write_json
 from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
 import prorandconv as prc
 from prorandconv.lab.data.images import ImageFormat, InMemoryImages
+from prorandconv.lab.methods.learner import Losses, OneLoss
 from prorandconv.lab.models import build
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.directory import RunDirectory
+from prorandconv.lab.run.optimisation import optimiser_maker
+from prorandconv.lab.run.ranks import Ranks
+from prorandconv.lab.run.signals import StopRequest
 from prorandconv.lab.run.training import Run
 
 SETTINGS = {"lenet": (32, 64), "resnet18": (224, 64)}
@@ -50,23 +53,28 @@ def photos(count: int, size: int) -> InMemoryImages:
     )
 
 
-class Clock:
-    """Sums up the time spent in wrapped functions."""
+class TimedLearner(OneLoss):
+    """The usual learner, with the time of its last step that is the network's or the images'."""
 
-    def __init__(self) -> None:
-        self.seconds = 0.0
+    in_network = augmenting = 0.0
 
-    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, with its time counted."""
+    def step(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> Iterator[Losses]:
+        """Minimise the loss of the mini-batch, and take the time."""
+        forward = 0.0
 
-        def timed(*arguments: Any, **options: Any) -> Any:
+        def timed(x: Tensor) -> Tensor:
+            nonlocal forward
             began = time.perf_counter()
-            try:
-                return function(*arguments, **options)
-            finally:
-                self.seconds += time.perf_counter() - began
+            found: Tensor = self.network(x)
+            forward += time.perf_counter() - began
+            return found
 
-        return timed
+        began = time.perf_counter()
+        loss = self.loss(timed, images, labels, generator)  # type: ignore[arg-type]
+        found = time.perf_counter()
+        yield {"network": loss}
+        self.in_network = forward + time.perf_counter() - found
+        self.augmenting = found - began - forward
 
 
 class LabStep:
@@ -75,47 +83,36 @@ class LabStep:
     def __init__(self, method: str, network: str, images: InMemoryImages, batch: int) -> None:
         config = RunConfig.paper("digits-mini", "mnist", method, batch_size=batch, epochs=1)
         self.folder = tempfile.TemporaryDirectory()
-        fabric = Fabric(accelerator="cpu", devices=1)
         directory = RunDirectory(Path(self.folder.name))
-        self.run = Run(fabric, config, Execution(quiet=True), directory)
-        size = images.format.image_size
-        net = build(network, classes=10, image_size=size).to(memory_format=torch.channels_last)
-        optimiser = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
-        self.run.net, self.run.training = net, images
-        self.run.network, self.run.optimiser = fabric.setup(net, optimiser)
+        ranks = Ranks(torch.device("cpu"))
+        self.run = Run(ranks, config, Execution(quiet=True), directory, StopRequest())
+        net = build(network, classes=10, image_size=images.format.image_size)
+        self.learner = TimedLearner(net, config.options.loss(images.format))
+        self.run.learner = self.learner.to(memory_format=torch.channels_last)
+        self.run.optimisers = self.learner.optimisers(optimiser_maker(config))
+        self.run.training = images
         self.run.saved = time.monotonic()
         self.times: list[tuple[float, float, float]] = []
-        self._measure(images)
+        self._measure()
 
-    def _measure(self, images: InMemoryImages) -> None:
+    def _measure(self) -> None:
         """Note for each step its whole time, and the parts of network and augmentation."""
-        run, forward, backward, in_loss = self.run, Clock(), Clock(), Clock()
-        loss_of = run.config.options.loss(images.format)
-
-        def loss(network: Any, x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
-            return loss_of(forward.around(network), x, y, generator)
-
-        run.loss = in_loss.around(loss)
-        run.fabric.backward = backward.around(run.fabric.backward)  # type: ignore[method-assign]
-        run.optimiser.step = backward.around(run.optimiser.step)  # type: ignore[method-assign]
-        times = self.times
+        learner, times = self.learner, self.times
 
         class Display:
             began = 0.0
 
             def step(self, *arguments: Any) -> None:
                 now = time.perf_counter()
-                network = forward.seconds + backward.seconds
                 if self.began:
-                    times.append((now - self.began, network, in_loss.seconds - forward.seconds))
-                forward.seconds = backward.seconds = in_loss.seconds = 0.0
+                    times.append((now - self.began, learner.in_network, learner.augmenting))
                 self.began = now
 
-        run.display = self.display = Display()  # type: ignore[assignment]
+        self.run.display = self.display = Display()  # type: ignore[assignment]
 
     def once_more(self) -> None:
         """Go through the images."""
-        self.run.at.step = 0
+        self.run.state.step = 0
         self.display.began = 0.0
         self.run.train_epoch()
 
@@ -159,7 +156,7 @@ def measure(network: str, rounds: int, steps: int) -> dict[str, Any]:
     images = photos(batch * (steps + 1), size)
     ways = {method: LabStep(method, network, images, batch) for method in ("erm", "pro-randconv")}
     hand: list[float] = []
-    generator = ways["pro-randconv"].run.augmentation.clone_state()
+    generator = ways["pro-randconv"].run.generators.augmentation.clone_state()
     for _ in range(rounds):
         for way in ways.values():
             way.once_more()

@@ -10,8 +10,8 @@ from prorandconv.lab.cli.run import targets_table, train_defaults
 from prorandconv.lab.paper import paper_row
 from prorandconv.lab.quickstart import quickstart, sheet
 from prorandconv.lab.run.config import RunConfig
-from prorandconv.lab.run.display import RunDisplay
 from prorandconv.lab.run.training import Result
+from prorandconv.lab.study import estimate
 
 SMALL = ["--benchmark", "digits-mini", "--network", "own_lab:tiny", "--epochs", "2"]
 SMALL += ["--train-images", "64", "--test-images", "40", "--quiet"]
@@ -37,6 +37,12 @@ def test_help_explains_the_fields_and_the_options_of_the_method(run):
     assert "domain or domains to train on" in text
     assert "--options.kernel-sizes" in text
     assert "--options.max-repeats" not in text
+
+
+def test_a_long_run_is_announced_before_it_starts(run, mini, tmp_path, monkeypatch):
+    monkeypatch.setattr(estimate, "long_run_warning", lambda config, execution: "takes 9 h")
+    _, _, err = run("train", *SMALL, "--method", "erm", "--runs", tmp_path)
+    assert err.splitlines()[0] == "takes 9 h"
 
 
 def test_training_prints_the_targets_and_the_directory(run, mini, tmp_path):
@@ -112,20 +118,6 @@ def test_the_papers_figures_stand_beside_ours_and_averages_are_over_the_same_tar
     assert "absent" in text
     assert "70.00" in text
     assert "81.88" in text
-
-
-def test_lines_are_sparse_where_there_is_no_terminal(capsys, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("prorandconv.lab.run.display.time.monotonic", lambda: now[0])
-    with RunDisplay("digits erm", epochs=2, steps=50) as display:
-        for _ in range(100):
-            now[0] += 1
-            display.step(1, 0.5, 64)
-    lines = capsys.readouterr().err.splitlines()
-    assert 5 <= len(lines) <= 7
-    assert "epoch 1/2, loss 0.500" in lines[0]
-    assert "32 images/s" in lines[0] or "64 images/s" in lines[0]
-    assert "84 s left" in lines[0]
 
 
 def test_quickstart_writes_table_plot_and_sheet(mini, tmp_path):

@@ -14,7 +14,7 @@ from prorandconv import ProRandConvError
 from prorandconv.lab.launch import LaunchOptions, get_launcher
 from prorandconv.lab.launch.pool import Pool, visible_gpus
 from prorandconv.lab.run.config import Execution
-from prorandconv.lab.run.directory import ENVIRONMENT, METRICS, RESULT
+from prorandconv.lab.run.directory import ENVIRONMENT, METRICS, RESULT, STATE
 
 
 def launched(configs, runs, **options):
@@ -40,10 +40,22 @@ def test_a_failed_run_is_tried_once_more_and_then_reported(small_run, tmp_path, 
     assert count == len(configs) == len(outcomes)
     assert len(list(folders[1].iterdir())) == 2
     assert outcomes[hopeless.hash].result is None
-    assert outcomes[hopeless.hash].problem == "RuntimeError: a bad moment"
+    assert "raises RuntimeError: a bad moment" in outcomes[hopeless.hash].problem
     for config in configs[1:]:
         stored = json.loads((config.directory(tmp_path / "runs") / RESULT).read_text())
         assert outcomes[config.hash].result == stored
+
+
+@pytest.mark.parametrize("options", [{}, {"launcher": "pool", "workers": 1}])
+def test_a_damaged_checkpoint_is_in_the_outcome_of_the_run(small_run, tmp_path, options):
+    config = small_run("erm", epochs=1)
+    assert next(iter(launched([config], tmp_path)[0].values())).messages == ()
+    folder = config.directory(tmp_path)
+    (folder / RESULT).unlink()
+    (folder / STATE).write_bytes(b"nonsense")
+    (outcome,) = launched([config], tmp_path, **options)[0].values()
+    assert outcome.result is not None
+    assert "state.pt is damaged" in outcome.messages[0]
 
 
 def test_a_run_that_diverges_is_not_tried_again(small_run, tmp_path):

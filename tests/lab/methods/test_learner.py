@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from prorandconv.lab.methods import METHODS
 from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.processes import in_processes
 from prorandconv.lab.run.ranks import Ranks
@@ -19,7 +20,7 @@ def own(mini):
     return own_learners
 
 
-@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("kind", [*NAMES, *METHODS])
 def test_four_steps_a_checkpoint_and_four_more_are_eight_steps_bit_for_bit(
     own, small_run, tmp_path, kind
 ):

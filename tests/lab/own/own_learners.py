@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from prorandconv.lab.data.benchmarks.digits import FORMAT
-from prorandconv.lab.methods import Method
+from prorandconv.lab.methods import Method, method_class
 from prorandconv.lab.methods.learner import Learner, OneLoss, Task, cross_entropy
 from prorandconv.lab.run.checkpoint import Checkpoints, checksum
 from prorandconv.lab.run.directory import RunDirectory
@@ -197,7 +197,8 @@ class Trial:
     def __init__(self, kind, config, ranks, folder):
         torch.manual_seed(0)
         task = Task(FORMAT, 10, 1, 8, None, ranks.gather)
-        self.learner = KINDS[kind](network(), task).train()
+        make = KINDS[kind] if kind in KINDS else method_class(kind)().learner
+        self.learner = make(network(), task).train()
         self.optimisers = self.learner.optimisers(optimiser_maker(config))
         self.generators = Generators(0, ranks)
         self.ranks = ranks

@@ -80,12 +80,12 @@ def test_a_flipped_bit_anywhere_in_a_tensor_is_found(directory):
     assert read_state(directory)[0] is None
 
 
-def test_without_an_intact_checkpoint_the_run_begins_anew_and_says_so(directory):
+def test_without_an_intact_checkpoint_training_starts_over_and_says_so(directory):
     write_state(directory, {"number": 0})
     (directory.path / STATE).write_bytes(b"nonsense")
     state, messages = read_state(directory)
     assert state is None
-    assert "begins anew" in messages[-1]
+    assert "starts over" in messages[-1]
 
 
 def test_a_full_disk_is_named_and_leaves_the_older_checkpoint(directory, monkeypatch):

@@ -1,3 +1,5 @@
+"""How a run shows itself."""
+
 import io
 import re
 import sys
@@ -26,11 +28,16 @@ def test_redirected_output_has_a_line_an_epoch_however_short(small_run, tmp_path
         assert re.fullmatch(pattern, text), text
 
 
-def test_a_long_epoch_shows_lines_in_between(capsys, monkeypatch):
-    monkeypatch.setattr(display, "SECONDS_BETWEEN_LINES", 0.0)
-    with RunDisplay("title", epochs=2, steps=4) as shown:
-        shown.step(1, 0.25, 32)
-    assert "title: epoch 1/2, loss 0.250" in capsys.readouterr().err
+def test_lines_within_an_epoch_are_sparse_where_there_is_no_terminal(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("prorandconv.lab.run.display.time.monotonic", lambda: now[0])
+    with RunDisplay("digits erm", epochs=2, steps=100) as shown:
+        for _ in range(200):
+            now[0] += 1
+            shown.step(1, 0.5, 64)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert lines[0] == "digits erm: epoch 1/2, loss 0.500, 64 images/s, 2 min left"
 
 
 def test_nothing_is_shown_if_quiet_but_what_has_to_be_seen(capsys):

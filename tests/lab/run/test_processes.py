@@ -143,6 +143,7 @@ def test_processes_wait_for_each_other_only_so_long(small_run, tmp_path, monkeyp
         train(small_run("erm", nodes=2), Execution(runs=tmp_path, accelerator="cpu"))
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_is_named(small_run, tmp_path):
     config = small_run("own_lab:killed", options={"folder": str(tmp_path)}, devices=2)
     with pytest.raises(RunError, match=r"process \d of the run has ended \(SIGKILL\)"):

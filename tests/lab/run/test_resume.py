@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import random
 import signal
+import threading
 import time
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from prorandconv.lab.run.checkpoint import checksum, network_weights, read_state
 from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.directory import BEST, METRICS, RESULT, RunDirectory
-from prorandconv.lab.run.training import train
+from prorandconv.lab.run.training import StoppedError, train
 
 KILLS = 20
 MINUTES = 0.0005
@@ -95,3 +96,25 @@ def test_a_signal_saves_and_the_run_goes_on(small_run, start, tmp_path, number):
     train(config, Execution(runs=tmp_path / "stopped", quiet=True))
     train(config, Execution(runs=tmp_path / "through", quiet=True))
     assert outcome(folder) == outcome(config.directory(tmp_path / "through"))
+
+
+def test_a_run_that_waits_for_another_process_can_be_stopped(small_run, tmp_path):
+    config, locked, ended = small_run("erm"), threading.Event(), threading.Event()
+
+    def hold_and_stop():
+        with RunDirectory(config.directory(tmp_path)).locked():
+            locked.set()
+            while not ended.wait(0.1):
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    other = threading.Thread(target=hold_and_stop)
+    try:
+        other.start()
+        locked.wait()
+        with pytest.raises(StoppedError, match="stopped before it began"):
+            train(config, Execution(runs=tmp_path, quiet=True, wait=True))
+    finally:
+        ended.set()
+        other.join()
+        signal.signal(signal.SIGTERM, before)

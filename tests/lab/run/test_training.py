@@ -132,7 +132,23 @@ def test_a_damaged_checkpoint_costs_time_but_no_bit(done, tmp_path, capsys, both
     train(config, Execution(runs=tmp_path))
     messages = capsys.readouterr().err
     assert "state.pt is damaged" in messages
-    assert ("begins anew" in messages) == both
+    assert ("starts over" in messages) == both
+    assert outcome(folder) == expected
+
+
+def test_checkpoints_of_another_network_are_set_aside_and_training_starts_over(
+    done, small_run, tmp_path, capsys
+):
+    config, folder, _ = done
+    expected = outcome(folder)
+    other = small_run(network="own_lab:plain")
+    train(other, Execution(runs=tmp_path, quiet=True))
+    (folder / RESULT).unlink()
+    for name in (STATE, PREVIOUS):
+        (folder / name).write_bytes((other.directory(tmp_path) / name).read_bytes())
+    train(config, Execution(runs=tmp_path, quiet=True))
+    assert "does not belong to this run (other weights" in capsys.readouterr().err
+    assert len(notes(folder)) == 3
     assert outcome(folder) == expected
 
 
@@ -177,10 +193,10 @@ def test_training_data_that_changed_is_refused(done, tmp_path):
 @pytest.mark.parametrize(
     ("method", "found"),
     [
-        ("own_lab:no_tensor", "which gives a float for 4 images"),
-        ("own_lab:by_image", r"which gives a tensor of shape \(4,\) for 4 images"),
+        ("own_lab:no_tensor", "which gives a float"),
+        ("own_lab:by_image", r"which gives a tensor of shape \(4,\)"),
         ("own_lab:without_gradient", "which gives a loss without gradient"),
-        ("own_lab:demanding", "which gives AttributeError: 'Sequential' object has no attribute"),
+        ("own_lab:demanding", "which raises AttributeError: 'Sequential' object has no attribute"),
     ],
 )
 def test_a_method_that_does_not_fit_is_refused_before_the_first_step(

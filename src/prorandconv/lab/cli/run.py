@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,8 +35,11 @@ class Train:
     def run(self, out: Console) -> int:
         """Train and print the targets."""
         from ..run.training import StoppedError, train
+        from ..study.estimate import long_run_warning
 
         config = RunConfig.from_mapping(self.run_config.to_mapping(), origin="command line")
+        if (warning := long_run_warning(config, self.execution)) is not None:
+            print(warning, file=sys.stderr, flush=True)
         try:
             result = train(config, self.execution)
         except StoppedError as stopped:

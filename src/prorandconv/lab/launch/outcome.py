@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...errors import ProRandConvError
 from ..run.config import Execution, RunConfig
+from ..run.notes import notes
 from ..run.result import Result
 from ..run.training import DivergedError, StoppedError, train
 
@@ -28,6 +31,8 @@ class Outcome:
     """whether the loss was no longer finite, which it would be again"""
     stopped: bool = False
     """whether the run was asked to stop, and is saved"""
+    messages: tuple[str, ...] = ()
+    """what happened to the run that people should know, such as a damaged checkpoint"""
 
     def worth_retrying(self, tries: int) -> bool:
         """Whether to try once more after so many tries."""
@@ -36,6 +41,14 @@ class Outcome:
 
 def attempt(config: RunConfig, execution: Execution) -> Outcome:
     """Train, and tell how it ended instead of raising."""
+    outcome = _attempt(config, execution)
+    with suppress(ProRandConvError):  # a run that cannot be named has no directory either
+        messages = notes(config.directory(execution.runs))
+        outcome = dataclasses.replace(outcome, messages=tuple(messages))
+    return outcome
+
+
+def _attempt(config: RunConfig, execution: Execution) -> Outcome:
     try:
         return Outcome(config, train(config, execution))
     except StoppedError as stopped:
@@ -63,5 +76,5 @@ def attempt_plain(config: Mapping[str, Any], execution: Mapping[str, Any]) -> di
     """The same from plain values, as in another process; returns the outcome's other fields."""
     executed = Execution(**{**execution, "runs": Path(execution["runs"])})
     outcome = attempt(RunConfig.from_mapping(config), executed)
-    names = ("result", "problem", "diverged", "stopped")
+    names = ("result", "problem", "diverged", "stopped", "messages")
     return {name: getattr(outcome, name) for name in names}

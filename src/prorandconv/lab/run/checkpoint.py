@@ -66,7 +66,7 @@ class Checkpoints:
             stored = {
                 "run": asdict(state),
                 "learner": self._learner.state_dict(),
-                "optimisers": {name: one.state_dict() for name, one in self._optimisers.items()},
+                "optimisers": self._state_of_optimisers(),
                 "best": dict(best),
                 "order": self._generators.epoch_order,
                 "generators": generators,
@@ -91,7 +91,7 @@ class Checkpoints:
             raise RunError.at(
                 self._directory.path,
                 "was begun with other training images than those there are now",
-                "restore them, or move this directory away to begin anew",
+                "restore them, or move this directory away to start over",
             )
         self._learner.load_state_dict(stored["learner"])
         for name, optimiser in self._optimisers.items():
@@ -102,17 +102,15 @@ class Checkpoints:
     def _check(self, stored: State) -> None:
         """Raise if this is no checkpoint of this run, before anything is changed."""
         RunState(**stored["run"])
-        own, theirs = _shapes(self._learner.state_dict()), _shapes(stored["learner"])
-        for name in own.keys() | theirs.keys():
-            if own.get(name) != theirs.get(name):
-                raise ValueError(f"{name} has shape {theirs.get(name)}, not {own.get(name)}")
-        for name, optimiser in self._optimisers.items():
-            groups = stored["optimisers"][name]["param_groups"]
-            if [len(one["params"]) for one in groups] != [
-                len(one["params"]) for one in optimiser.param_groups
-            ]:
-                raise ValueError(f"optimiser {name} has other parameters")
-        stored["generators"][self._ranks.count - 1], stored["order"], stored["best"], stored["data"]
+        expected = _shapes(self._learner.state_dict()), _sizes(self._state_of_optimisers())
+        found = _shapes(stored["learner"]), _sizes(stored["optimisers"])
+        if found != expected:
+            raise ValueError("other weights than this run trains")
+        if len(stored["generators"]) != self._ranks.count:
+            raise ValueError(f"of {len(stored['generators'])} processes")
+
+    def _state_of_optimisers(self) -> State:
+        return {name: optimiser.state_dict() for name, optimiser in self._optimisers.items()}
 
 
 def write_state(directory: RunDirectory, state: State) -> None:
@@ -158,7 +156,7 @@ def read_state(
             problem += f"; set aside as {aside.name}"
         messages.append(f"{path} {problem}")
     if messages and set_aside:
-        messages.append("no intact checkpoint is left: the run begins anew")
+        messages.append("no usable checkpoint is left: training starts over")
     return None, messages
 
 
@@ -208,7 +206,7 @@ def _refuse_earlier_version(path: Path, state: State) -> None:
         raise RunError.at(
             path,
             "was written by an earlier version of prorandconv",
-            "resume the run with that version, or move its directory away to begin anew",
+            "resume the run with that version, or move its directory away to start over",
         )
 
 
@@ -238,3 +236,10 @@ def checksum(state: Any) -> str:
 
 def _shapes(state: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(one.shape) for name, one in state.items() if isinstance(one, Tensor)}
+
+
+def _sizes(optimisers: Mapping[str, Any]) -> dict[str, list[int]]:
+    return {
+        name: [len(group["params"]) for group in one["param_groups"]]
+        for name, one in optimisers.items()
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import socket
 from collections.abc import Callable
 from datetime import timedelta
@@ -59,9 +60,7 @@ def in_processes(work: Work, config: RunConfig, execution: Execution) -> Any:
         return work(_fabric(config, execution), config, execution)
     if config.nodes == 1 and not by_torchrun:
         return _spawned(work, config, execution)
-    if not any(
-        name in os.environ for name in ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_ADDR")
-    ):
+    if not any(name in os.environ for name in MEETING_POINTS):
         raise RunError.about(
             "nodes",
             config.nodes,
@@ -97,6 +96,7 @@ def _joined(config: RunConfig, execution: Execution, **options: Any) -> Fabric:
 
 def _spawned(work: Work, config: RunConfig, execution: Execution) -> Any:
     """Start the processes on this machine, pass signals on to them, and wait."""
+    # Made before signals are held back: it starts a helper of Python's, which lets them through.
     answers = multiprocessing.get_context("spawn").SimpleQueue()
     arguments = (work, free_port(), config, execution, answers)
     with held_back():
@@ -109,19 +109,24 @@ def _spawned(work: Work, config: RunConfig, execution: Execution) -> Any:
                 process.terminate()
 
         with signals(pass_on):
-            answer = None
+            answer = problem = None
             try:
                 while not children.join(timeout=1.0, grace_period=SECONDS_TO_END):
                     # A long answer fills the pipe: its process ends only when it is read.
                     answer = answer if answers.empty() else answers.get()
             except ProcessRaisedException as error:
-                raise RunError(str(error).strip().splitlines()[-1]) from error
+                last = str(error).strip().splitlines()[-1]
+                problem = RunError(re.sub(r"^prorandconv[\w.]*: ", "", last))
             except ProcessExitedException as error:
-                raise RunError(
-                    f"process {error.error_index} of the run has ended "
-                    f"({error.signal_name or error.exit_code}); the same command resumes the run"
-                ) from error
-    return answer if answers.empty() else answers.get()
+                how = error.signal_name or error.exit_code
+                problem = RunError(
+                    f"process {error.error_index} of the run has ended ({how}); "
+                    "the same command resumes the run"
+                )
+    answer = answer if answers.empty() else answers.get()
+    if answer is None and problem is not None:
+        raise problem
+    return answer
 
 
 def _process(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from types import FrameType
 from typing import Any, NoReturn
 
 import torch
@@ -82,17 +83,23 @@ def _run(fabric: Fabric, config: RunConfig, execution: Execution) -> Result | Ru
     ranks = Ranks.of(fabric)
     directory = RunDirectory(config.directory(execution.runs))
     with ExitStack() as held:
-        if ranks.first:
-            held.enter_context(directory.locked(wait=execution.wait))
-        if (done := ranks.first_says(directory.result)) is not None:
-            return done
-        held.enter_context(deterministic(config.deterministic))
-        stop = StopRequest()
-        held.enter_context(signals(stop))
         try:
+            if ranks.first:
+                with signals(_give_up):
+                    held.enter_context(directory.locked(wait=execution.wait))
+            if (done := ranks.first_says(directory.result)) is not None:
+                return done
+            held.enter_context(deterministic(config.deterministic))
+            stop = StopRequest()
+            held.enter_context(signals(stop))
             return Run(ranks, config, execution, directory, stop).to_the_end()
         except (StoppedError, DivergedError) as ended:
             return ended
+
+
+def _give_up(number: int, frame: FrameType | None) -> NoReturn:
+    """A signal that comes while another process is waited for."""
+    raise StoppedError("stopped before it began; there was nothing to save")
 
 
 class Run:

@@ -38,22 +38,22 @@ def try_step(config: RunConfig, learner: Learner, images: Tensor, labels: Tensor
         try:
             losses = next(step, None)
         except Exception as error:  # whatever a method or network of a user's raises
-            raise _unfit(config, f"{type(error).__name__}: {error}") from error
+            raise _unfit(config, f"raises {type(error).__name__}: {error}") from error
     if not losses:
-        raise _unfit(config, "no loss at all")
+        raise _unfit(config, "gives no loss at all")
     for loss in losses.values():
         if not isinstance(loss, Tensor):
-            raise _unfit(config, f"a {type(loss).__name__}")
+            raise _unfit(config, f"gives a {type(loss).__name__}")
         if loss.dim() > 0:
-            raise _unfit(config, f"a tensor of shape {tuple(loss.shape)}")
+            raise _unfit(config, f"gives a tensor of shape {tuple(loss.shape)}")
         if not loss.requires_grad:
-            raise _unfit(config, "a loss without gradient, which no weight can follow")
+            raise _unfit(config, "gives a loss without gradient")
 
 
 def _unfit(config: RunConfig, found: str) -> ProRandConvError:
     custom = "method" if ":" in config.method else "network"
     return ProRandConvError.about(
         custom,
-        f"{getattr(config, custom)}, which gives {found} for {IMAGES} images",
-        "a loss that is a tensor with one number and a gradient",
+        f"{getattr(config, custom)}, which {found}",
+        f"a loss for {IMAGES} images: a tensor with one number and a gradient",
     )

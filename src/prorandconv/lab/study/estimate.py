@@ -12,11 +12,15 @@ import torch
 
 from ..data import get_benchmark
 from ..progress import progress
-from ..run.config import RunConfig
+from ..run.config import Execution, RunConfig
 from ..run.directory import METRICS
+from ..run.display import duration
+from ..run.environment import device_of
 from .cost import Step
 
 STEPS = 4
+LONG = 1800.0
+"""Seconds of a run that is worth a warning."""
 PIXELS = 64 * 64 * 64
 """Pixels of a mini-batch that is timed whole; of larger images fewer are timed."""
 
@@ -110,3 +114,26 @@ def _kind(config: RunConfig) -> str:
 
 def _limited(count: int, limit: int | None) -> int:
     return count if limit is None else min(count, limit)
+
+
+def long_run_warning(config: RunConfig, execution: Execution) -> str | None:
+    """A sentence about how long the paper's number of epochs takes here, where that is long.
+
+    Measures a few steps; says nothing of runs with fewer epochs, of GPUs, nor if it is to be quiet.
+
+    Args:
+        config: the run.
+        execution: where and how.
+    """
+    device = device_of(execution.accelerator)
+    recipe = get_benchmark(config.benchmark, config.data_root).recipe
+    if execution.quiet or device.type != "cpu" or config.epochs < recipe.epochs:
+        return None
+    estimator = Estimator(execution.runs, device, torch.get_num_threads())
+    (seconds,) = estimator.seconds([config])
+    if seconds < LONG:
+        return None
+    return (
+        f"{config.epochs} epochs, as in the paper, will take about {duration(seconds)} on this "
+        "CPU; --epochs N trains fewer, and Ctrl-C saves what is done"
+    )
