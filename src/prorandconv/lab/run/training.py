@@ -17,11 +17,11 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from ..data import Images, get_benchmark
+from ..data import Images
 from ..data.images import Subset
 from ..errors import RunError
-from ..methods.learner import Task
-from ..models import build, macs
+from ..models import macs
+from .build import benchmark_of, learner_of, network_of
 from .checkpoint import Checkpoints
 from .config import Execution, RunConfig
 from .directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory
@@ -124,25 +124,14 @@ class Run:
         self.ranks, self.config, self.execution = ranks, config, execution
         self.directory, self.stop = directory, stop
         self.device = ranks.device
-        self.benchmark = get_benchmark(config.benchmark, config.data_root)
+        self.benchmark = benchmark_of(config)
         self.training = self._limited("train", config.train_images)
         self.validation = self._limited("val", config.test_images)
         self.targets = Targets(self.benchmark, config.source, config.test_images)
-        classes = len(self.benchmark.classes)
         torch.manual_seed(config.seed)
-        network = build(
-            config.network,
-            classes=classes,
-            image_size=self.benchmark.image_size,
-            pretrained=config.pretrained,
-            weights=config.weights,
-        )
-        network = config.options.adapt(network, classes)
+        network = network_of(config, initial=True)
         self.steps = len(self._batches(torch.Generator(), 0))
-        task = Task(
-            self.benchmark.format, classes, config.epochs, self.steps, self.training, ranks.gather
-        )
-        learner = config.options.learner(network, task)
+        learner = learner_of(config, network, self.training, self.steps, ranks.gather)
         # Convolutions are faster with channels last.
         self.learner = learner.to(self.device).to(memory_format=torch.channels_last)
         self.optimisers = self.learner.optimisers(optimiser_maker(config))
