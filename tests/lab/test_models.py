@@ -73,6 +73,12 @@ def test_weights_that_differ_elsewhere_are_refused(change, message):
         load_weights(network, weights, origin="here")
 
 
+def test_weights_of_a_trained_network_fit_in_the_classifier_too():
+    network, other = make("resnet18"), make("resnet18", classes=5)
+    with pytest.raises(ProRandConvError, match=r"fc\.weight has shape \(5, 512\), not \(7, 512\)"):
+        load_weights(network, other.state_dict(), origin="here", other_classes=False)
+
+
 def test_a_damaged_file_of_weights_is_named(tmp_path):
     path = tmp_path / "w.safetensors"
     path.write_bytes(b"nonsense")

@@ -154,23 +154,26 @@ def _published(name: str) -> dict[str, Tensor]:
     return stored
 
 
-def load_weights(network: nn.Module, stored: Mapping[str, Tensor], *, origin: str) -> None:
-    """Load weights strictly; only the classifier may differ, and then keeps its first weights.
+def load_weights(
+    network: nn.Module, stored: Mapping[str, Tensor], *, origin: str, other_classes: bool = True
+) -> None:
+    """Load weights strictly.
 
     Args:
         network: what to load into.
         stored: the weights by name.
         origin: where they come from, for the message.
+        other_classes: whether the classifier may differ; it then keeps its initial weights.
     """
     own = network.state_dict()
-    head = classifier(network)
+    head = f"{classifier(network)}." if other_classes else None
+    free = {name for name in own if head is not None and name.startswith(head)}
     chosen = {
         name: value
         for name, value in stored.items()
-        if not (name.startswith(f"{head}.") and name in own and own[name].shape != value.shape)
+        if not (name in free and own[name].shape != value.shape)
     }
-    body = {name for name in own if not name.startswith(f"{head}.")}
-    problems = [f"{name} is missing" for name in sorted(body - set(stored))]
+    problems = [f"{name} is missing" for name in sorted(set(own) - free - set(stored))]
     problems += [f"{name} is unknown" for name in sorted(set(stored) - set(own))]
     problems += [
         f"{name} has shape {tuple(value.shape)}, not {tuple(own[name].shape)}"
@@ -179,9 +182,8 @@ def load_weights(network: nn.Module, stored: Mapping[str, Tensor], *, origin: st
     ]
     if problems:
         shown = "; ".join(problems[:3]) + (f"; {len(problems) - 3} more" if problems[3:] else "")
-        raise ProRandConvError.about(
-            "weights", origin, f"weights of this network, but for the classifier: {shown}"
-        )
+        but = ", but for the classifier" if other_classes else ""
+        raise ProRandConvError.about("weights", origin, f"weights of this network{but}: {shown}")
     network.load_state_dict(chosen, strict=False)
 
 

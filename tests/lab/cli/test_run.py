@@ -53,13 +53,13 @@ def test_training_prints_the_targets_and_the_directory(run, mini, tmp_path):
     (folder,) = (tmp_path / "digits-mini" / "erm" / "mnist").iterdir()
     assert folder.name in out
 
-    code, out, _ = run("evaluate", folder, "--json")
+    code, out, _ = run("evaluate", folder, "--json", "--trust-code")
     expected = json.loads((folder / "result.json").read_text())["best_validation"]["targets"]
     assert (code, json.loads(out)) == (0, expected)
-    assert "optdigits" in run("evaluate", folder, "--which", "last")[1]
+    assert "optdigits" in run("evaluate", folder, "--which", "last", "--trust-code")[1]
 
     Image.new("L", (28, 28)).save(tmp_path / "black.png")
-    code, out, _ = run("predict", folder, tmp_path / "black.png")
+    code, out, _ = run("predict", folder, tmp_path / "black.png", "--trust-code")
     assert code == 0
     assert "black.png: " in out
 
@@ -75,6 +75,7 @@ def test_a_saved_config_is_trained_and_changed_by_further_words(run, mini, tmp_p
     )
     (tmp_path / "config.json").write_text(json.dumps(config.to_mapping()))
     words = ("--config", tmp_path / "config.json", "--seed", "5", "--quiet", "--runs", tmp_path)
+    words += ("--trust-code",)
     assert run("train", *words)[0] == 0
     (stored,) = tmp_path.glob("digits-mini/pro-randconv/mnist/*/config.json")
     assert json.loads(stored.read_text()) == config.to_mapping() | {"seed": 5}

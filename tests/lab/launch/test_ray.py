@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from prorandconv.lab.launch.outcome import Outcome
 from prorandconv.lab.launch.ray_cluster import _copy_back, task
+from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.directory import METRICS, RESULT, STATE, RunDirectory
 from prorandconv.lab.study.table import Table
 
@@ -74,16 +74,14 @@ def test_a_study_survives_the_death_of_a_node(two_nodes, run, tmp_path):
 def test_files_of_a_run_on_another_disk_are_copied_back(small_run, tmp_path):
     config = small_run("erm", epochs=1)
     there, here = tmp_path / "there", tmp_path / "here"
-    execution = {"runs": str(there), "accelerator": "cpu", "quiet": True}
-    absent = str(tmp_path / "absent")
-    ended, files = task(config.to_mapping(), execution, 1, absent, {})
+    execution = Execution(runs=there, accelerator="cpu", quiet=True)
+    outcome, files = task(config, execution, 1, tmp_path / "absent", {})
     assert STATE not in files
     _copy_back(RunDirectory(config.directory(here)), files)
-    outcome = Outcome(config, **ended)
     assert RunDirectory(config.directory(here)).result() == outcome.result
     for name, content in files.items():
         assert (config.directory(here) / name).read_bytes() == content
 
     marker = tmp_path / "marker"
     marker.touch()
-    assert task(config.to_mapping(), execution, 1, str(marker), {}) == (ended, {})
+    assert task(config, execution, 1, marker, {}) == (outcome, {})

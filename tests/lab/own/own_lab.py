@@ -76,15 +76,15 @@ def recorded(network, images, labels, generator, *, folder: str = ""):
     return F.cross_entropy(network(images), labels)
 
 
-def child(config: dict, runs: str, minutes: float) -> None:
+def child(config, runs: str, minutes: float) -> None:
     """Train in a process of its own; the exit code says how it went."""
-    from prorandconv.lab.run.config import Execution, RunConfig
+    from prorandconv.lab.run.config import Execution
     from prorandconv.lab.run.training import StoppedError, train
 
     torch.set_num_threads(1)
     execution = Execution(runs=Path(runs), checkpoint_minutes=minutes, quiet=True)
     try:
-        train(RunConfig.from_mapping(config), execution)
+        train(config, execution)
     except StoppedError:
         sys.exit(130)
 

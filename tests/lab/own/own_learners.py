@@ -202,7 +202,7 @@ class Trial:
         self.optimisers = self.learner.optimisers(optimiser_maker(config))
         self.generators = Generators(0, ranks)
         self.ranks = ranks
-        parts = (ranks, self.learner, self.optimisers, self.generators, "data")
+        parts = (ranks, self.learner, self.optimisers, self.generators, ("mnist",), {})
         self.checkpoints = Checkpoints(RunDirectory(Path(folder)), *parts)
 
     def steps(self, first, last):

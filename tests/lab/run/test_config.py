@@ -1,11 +1,32 @@
 import dataclasses
 import json
+import pickle
+import shutil
+from pathlib import Path
 
 import pytest
-import torch
 
-from prorandconv import ProRandConvError
-from prorandconv.lab.run.config import RunConfig
+from prorandconv import ProRandConvError, params
+from prorandconv.lab.methods import method_class
+from prorandconv.lab.run import config as config_module
+from prorandconv.lab.run.config import FORMAT, RunConfig
+
+NAMES = [
+    ("digits", "erm", {}, "6d9f3915c485"),
+    ("digits", "pro-randconv", {"max_repeats": 5}, "bd157558a7dd"),
+    ("pacs", "randconv", {}, "cd1c5c4bbb7f"),
+]
+
+
+@pytest.fixture
+def own_folder(write, tmp_path):
+    """Makes a user's folder of two domains, and a config of a run on it."""
+
+    def make(name):
+        write.tree(tmp_path / name, ("one", "two"), ("cat", "dog"))
+        return RunConfig.paper("folder", "one", "erm", data_root=tmp_path / name)
+
+    return make
 
 
 def test_the_papers_run_on_digits_needs_no_options():
@@ -40,6 +61,62 @@ def test_a_config_survives_being_stored(tmp_path):
     assert config.options.offsets == (0.1, 0.3)
 
 
+def test_a_complete_config_is_read_where_none_of_its_data_is(own_folder, tmp_path):
+    config = own_folder("data")
+    (tmp_path / "config.json").write_text(json.dumps(config.to_mapping()))
+    shutil.rmtree(tmp_path / "data")
+    read = RunConfig.read(tmp_path / "config.json")
+    assert read == config
+    assert read.hash == config.hash
+    assert read.identity.classes == ("cat", "dog")
+
+
+def test_a_config_of_before_formats_had_numbers_is_completed():
+    config = RunConfig.paper("digits", method="erm", epochs=3)
+    stored = config.to_mapping()
+    del stored["format"], stored["data"]
+    assert RunConfig.from_mapping(stored) == config
+
+
+def test_a_config_of_a_later_format_is_refused():
+    stored = RunConfig.paper("digits").to_mapping() | {"format": FORMAT + 1}
+    with pytest.raises(ProRandConvError, match=r"config: format: got 3, expected 2, or a newer"):
+        RunConfig.from_mapping(stored)
+
+
+def test_a_stored_config_that_lacks_a_field_is_not_filled_up_in_silence():
+    stored = RunConfig.paper("pacs", "photo").to_mapping()
+    del stored["epochs"]
+    with pytest.raises(ProRandConvError, match=r"missing: got \['epochs'\], .* without the field"):
+        RunConfig.from_mapping(stored)
+    del stored["format"]
+    assert RunConfig.from_mapping(stored).epochs == 50
+
+
+@pytest.mark.parametrize("method", ["pro-randconv", "own_lab:weighted"])
+def test_a_config_travels_to_another_process_as_it_is(small_run, method):
+    config = small_run(method, options={"weight": 3.0} if ":" in method else {})
+    arrived = pickle.loads(pickle.dumps(config))
+    assert arrived.to_mapping() == config.to_mapping()
+    assert arrived.hash == config.hash
+    assert arrived.options.loss(arrived.format)
+
+
+@pytest.mark.parametrize(
+    "named", [{"method": "own_lab:weighted"}, {"network": "own_lab:tiny"}, {"method": "os:getcwd"}]
+)
+def test_code_that_a_file_names_is_imported_only_if_it_is_trusted(mini, tmp_path, named):
+    (tmp_path / "config.json").write_text(json.dumps({"benchmark": "digits-mini", **named}))
+    with pytest.raises(ProRandConvError, match=r"config\.json: .*trust_code=True"):
+        RunConfig.read(tmp_path / "config.json")
+
+
+def test_a_file_that_is_trusted_may_name_code(mini, tmp_path):
+    stored = {"benchmark": "digits-mini", "method": "own_lab:weighted", "options": {"weight": 3.0}}
+    (tmp_path / "config.json").write_text(json.dumps(stored))
+    assert RunConfig.read(tmp_path / "config.json", trust_code=True).options.weight == 3.0
+
+
 @pytest.mark.parametrize(
     ("stored", "message"),
     [
@@ -53,11 +130,28 @@ def test_a_config_survives_being_stored(tmp_path):
         ({"source": ["mnst"]}, "did you mean 'mnist'"),
         ({"batch_size": 63, "devices": 2}, "a multiple of the 2 processes"),
         ({"learning_rate": -1.0}, "learning_rate: got -1.0"),
+        ({"data_root": 3}, "data_root: got 3"),
+        ({"benchmark": 3}, "benchmark: got 3"),
+        ({"source": "mnist"}, "source: got 'mnist', expected .*array"),
     ],
 )
 def test_a_wrong_field_is_refused_with_what_would_be_right(stored, message):
+    with pytest.raises(ProRandConvError, match=f"^here: .*{message}"):
+        RunConfig.from_mapping(stored, origin="here")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"epochs": "3"}, "epochs: got '3', expected .*integer"),
+        ({"optimiser": "lion"}, "optimiser: got 'lion', expected .*'adamw'"),
+        ({"source": ("../..",)}, "source: got '../..', expected a name"),
+        ({"benchmark": "a/b"}, "benchmark, source: got 'a/b', expected a name"),
+    ],
+)
+def test_a_wrong_value_is_refused_when_it_is_handed_in(wrong, message):
     with pytest.raises(ProRandConvError, match=message):
-        RunConfig.from_mapping(stored)
+        RunConfig(**wrong)
 
 
 def test_everything_that_changes_a_result_changes_the_hash(tmp_path):
@@ -81,16 +175,109 @@ def test_everything_that_changes_a_result_changes_the_hash(tmp_path):
     assert len(hashes) == len(changes) + 1
 
 
-def test_where_the_data_lies_does_not_change_the_hash(tmp_path):
+def test_equal_numbers_give_equal_names():
+    assert RunConfig.paper("digits", learning_rate=1).hash == (
+        RunConfig.paper("digits", learning_rate=1.0).hash
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class LaterConfig(RunConfig):
+    """A config with a field that was added."""
+
+    warmup: int = 0
+
+
+def test_a_new_field_with_a_default_does_not_rename_older_runs():
+    config = RunConfig.paper("digits")
+    later = LaterConfig(**vars(config))
+    assert later.hash == config.hash
+    assert dataclasses.replace(later, warmup=3).hash != config.hash
+
+
+def test_an_older_file_lacks_a_field_that_was_added(monkeypatch):
+    stored = RunConfig.paper("digits").to_mapping()
+    with pytest.raises(ProRandConvError, match=r"missing: got \['warmup'\]"):
+        LaterConfig.from_mapping(stored)
+    monkeypatch.setattr(config_module, "ADDED", ("warmup",))
+    assert LaterConfig.from_mapping(stored).warmup == 0
+
+
+def test_a_new_option_with_a_default_does_not_rename_older_runs():
+    erm = method_class("erm")
+    new = [("smoothing", float, 0.0)]
+    later = dataclasses.make_dataclass("Later", new, bases=(erm,), frozen=True)
+    config = RunConfig.paper("digits", method="erm")
+    assert dataclasses.replace(config, options=later()).hash == config.hash
+    assert dataclasses.replace(config, options=later(smoothing=0.1)).hash != config.hash
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "method", "options", "name"),
+    NAMES,
+)
+def test_runs_keep_their_names(monkeypatch, benchmark, method, options, name):
+    """If one fails, every user's finished runs of that kind would be trained again."""
+    monkeypatch.setattr(params, "DRAWING_VERSION", 2)
+    assert RunConfig.paper(benchmark, method=method, options=options).hash == name
+
+
+def test_other_draws_of_the_same_seed_are_another_run(monkeypatch):
+    before = RunConfig.paper("digits").hash
+    monkeypatch.setattr(params, "DRAWING_VERSION", params.DRAWING_VERSION + 1)
+    assert RunConfig.paper("digits").hash != before
+
+
+def test_where_the_data_lies_does_not_change_the_hash(own_folder, tmp_path):
     assert RunConfig.paper("digits").hash == RunConfig.paper("digits", data_root=tmp_path).hash
+    config = own_folder("here")
+    shutil.copytree(tmp_path / "here", tmp_path / "there")
+    assert config.renewed(data_root=tmp_path / "there").hash == config.hash
+
+
+def _rename_class(root):
+    for domain in ("one", "two"):
+        (root / domain / "cat").rename(root / domain / "tiger")
+
+
+def _change_target(root):
+    picture = root / "two" / "dog" / "pic_000.jpg"
+    picture.write_bytes((root / "two" / "dog" / "pic_001.jpg").read_bytes())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _rename_class,
+        _change_target,
+        lambda root: (root / "two").rename(root / "three"),
+        lambda root: (root / "one" / "cat" / "pic_003.jpg").unlink(),
+    ],
+)
+def test_a_run_on_other_data_of_a_users_has_another_name(own_folder, tmp_path, change):
+    config = own_folder("data")
+    change(tmp_path / "data")
+    assert config.renewed().hash != config.hash
 
 
 def test_a_file_of_weights_counts_by_its_content(tmp_path):
-    for name, value in (("a", 0.0), ("b", 0.0), ("c", 1.0)):
-        torch.save(torch.tensor(value), tmp_path / name)
-        (tmp_path / name).write_bytes(str(value).encode())
-    hashes = [RunConfig.paper("digits", weights=tmp_path / name).hash for name in "abc"]
-    assert hashes[0] == hashes[1] != hashes[2]
+    for name, content in (("a", b"0"), ("b", b"0"), ("c", b"1")):
+        (tmp_path / name).write_bytes(content)
+    a, b, c = (RunConfig.paper("digits", weights=tmp_path / name).hash for name in "abc")
+    assert a == b
+    assert a != c
+
+
+def test_a_config_of_another_method_has_its_options():
+    changed = RunConfig.paper("digits", options={"max_repeats": 3}, epochs=4).renewed(method="erm")
+    assert changed == RunConfig.paper("digits", method="erm", epochs=4)
+
+
+def test_paths_are_absolute_for_a_process_in_another_folder(tmp_path, monkeypatch):
+    (tmp_path / "w.pth").write_bytes(b"0")
+    monkeypatch.chdir(tmp_path)
+    config = RunConfig.paper("digits", weights=Path("w.pth"), data_root="data").resolved()
+    assert (config.weights, config.data_root) == (tmp_path / "w.pth", tmp_path / "data")
 
 
 def test_the_directory_says_what_the_run_is(tmp_path):

@@ -86,6 +86,7 @@ def test_torchrun_starts_the_processes_as_well(small_run, tmp_path, mini):
         "cpu",
     ]
     command += ["--config", str(tmp_path / "config.json"), "--runs", str(tmp_path / "runs")]
+    command += ["--trust-code"]
     done = subprocess.run(
         command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
     )

@@ -35,7 +35,7 @@ def start(mini, monkeypatch):
     children = []
 
     def make(config, runs):
-        arguments = (config.to_mapping(), str(runs), MINUTES)
+        arguments = (config, str(runs), MINUTES)
         child = server.Process(target=own_lab.child, args=arguments)
         child.start()
         children.append(child)

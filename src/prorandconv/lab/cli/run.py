@@ -31,13 +31,15 @@ class Train:
     execution: Annotated[Execution, tyro.conf.arg(name="")] = field(default_factory=Execution)
     config: Path | None = None
     """read a config.json first; what else is on the command line changes it"""
+    trust_code: bool = False
+    """import a method or network that the file names as package.module:function"""
 
     def run(self, out: Console) -> int:
         """Train and print the targets."""
         from ..run.training import StoppedError, train
         from ..study.estimate import long_run_warning
 
-        config = RunConfig.from_mapping(self.run_config.to_mapping(), origin="command line")
+        config = self.run_config if self._as_stored() else self.run_config.renewed()
         if (warning := long_run_warning(config, self.execution)) is not None:
             print(warning, file=sys.stderr, flush=True)
         try:
@@ -51,6 +53,13 @@ class Train:
         out.print(str(config.directory(self.execution.runs)), highlight=False, soft_wrap=True)
         return 0
 
+    def _as_stored(self) -> bool:
+        """Whether nothing on the command line changes a config file: it then needs no data."""
+        file = self.config
+        return file is not None and self.run_config == RunConfig.read(
+            file, trust_code=self.trust_code
+        )
+
 
 def train_defaults(words: Sequence[str]) -> Train:
     """The defaults that fit the benchmark, method and sources on the command line."""
@@ -63,12 +72,10 @@ def train_defaults(words: Sequence[str]) -> Train:
     except argparse.ArgumentError:
         seen = {}
     file = seen.pop("config", None)
-    stored: dict[str, Any] = {}
-    if file is not None:
-        stored = RunConfig.read(Path(file)).to_mapping()
-        if seen.get("method", stored["method"]) != stored["method"]:
-            del stored["options"]
-    return Train(RunConfig.from_mapping(stored | seen, origin="command line"))
+    if file is None:
+        return Train(RunConfig.from_mapping(seen, origin="command line", trust_code=True))
+    config = RunConfig.read(Path(file), trust_code="--trust-code" in words)
+    return Train(config.renewed(**seen) if seen else config)
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,8 @@ class Evaluate:
     """runs/<benchmark>/<method>/<source>/<hash>"""
     which: Literal["best", "last"] = "best"
     """the best weights by validation, or the last ones"""
+    trust_code: bool = False
+    """import a method or network that the run names as package.module:function"""
     data_root: Path | None = None
     """folder of data sets (default: the run's)"""
     json: bool = False
@@ -86,9 +95,14 @@ class Evaluate:
 
     def run(self, out: Console) -> int:
         """Measure and print."""
-        from ..run.trained import Trained
+        from ..run.trained import load_trained
 
-        trained = Trained.load(self.run_directory, self.which, self.data_root)
+        trained = load_trained(
+            self.run_directory,
+            self.which,
+            data_root=self.data_root,
+            trust_code=self.trust_code,
+        )
         found = {name: one.to_mapping() for name, one in trained.evaluate().items()}
         if self.json:
             print(json.dumps(found))
@@ -112,12 +126,15 @@ class Predict:
     """image files"""
     which: Literal["best", "last"] = "best"
     """the best weights by validation, or the last ones"""
+    trust_code: bool = False
+    """import a method or network that the run names as package.module:function"""
 
     def run(self, out: Console) -> int:
         """Predict and print a line for each image."""
-        from ..run.trained import Trained
+        from ..run.trained import load_trained
 
-        for found in Trained.load(self.run_directory, self.which).predict(self.images):
+        trained = load_trained(self.run_directory, self.which, trust_code=self.trust_code)
+        for found in trained.predict(self.images):
             line = f"{found.path}: {found.label} ({100 * found.probability:.1f} %)"
             out.print(line, highlight=False, soft_wrap=True)
         return 0

@@ -24,11 +24,11 @@ class LaunchOptions:
     launcher: str = "serial"
     """serial (one after the other), pool (several processes) or ray (a Ray cluster)"""
     workers: int | None = None
-    """pool: processes (default: one a GPU; without GPUs one for every two cores, at least two)"""
+    """pool: number of processes (default: one per GPU, or one for two cores and at least two)"""
     cpus: int = 1
-    """ray: CPUs of each run, which are its threads too"""
+    """ray: CPUs per run, which is its number of threads too"""
     gpus: float = 0.0
-    """ray: GPUs of each run, such as 0.5 for two runs on one"""
+    """ray: GPUs per run, such as 0.5 for two runs on one GPU"""
     ray_address: str | None = None
     """ray: an existing cluster, such as auto or HOST:6379 (default: a cluster on this machine)"""
 
@@ -62,7 +62,7 @@ class Launcher(Protocol):
         execution: Execution,
         on_done: Callable[[Outcome], None],
     ) -> None:
-        """Execute the runs, those that were begun from where they are.
+        """Execute the runs, resuming those that were begun.
 
         Args:
             configs: distinct runs.

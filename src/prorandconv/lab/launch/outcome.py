@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
 
 from ...errors import ProRandConvError
 from ..run.config import Execution, RunConfig
@@ -44,7 +40,7 @@ def attempt(config: RunConfig, execution: Execution) -> Outcome:
     outcome = _attempt(config, execution)
     with suppress(ProRandConvError):  # a run that cannot be named has no directory either
         messages = notes(config.directory(execution.runs))
-        outcome = dataclasses.replace(outcome, messages=tuple(messages))
+        outcome = replace(outcome, messages=tuple(messages))
     return outcome
 
 
@@ -59,22 +55,3 @@ def _attempt(config: RunConfig, execution: Execution) -> Outcome:
         text = str(error) or type(error).__name__
         known = isinstance(error, ValueError | OSError)
         return Outcome(config, problem=text if known else f"{type(error).__name__}: {text}")
-
-
-def plain(config: RunConfig, execution: Execution) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Config and execution as values that any process can read, with absolute paths."""
-    absolute = {
-        name: str(Path(value).resolve())
-        for name in ("data_root", "weights")
-        if (value := getattr(config, name)) is not None
-    }
-    executed = dataclasses.asdict(execution) | {"runs": str(execution.runs.resolve())}
-    return config.to_mapping() | absolute, executed
-
-
-def attempt_plain(config: Mapping[str, Any], execution: Mapping[str, Any]) -> dict[str, Any]:
-    """The same from plain values, as in another process; returns the outcome's other fields."""
-    executed = Execution(**{**execution, "runs": Path(execution["runs"])})
-    outcome = attempt(RunConfig.from_mapping(config), executed)
-    names = ("result", "problem", "diverged", "stopped", "messages")
-    return {name: getattr(outcome, name) for name in names}

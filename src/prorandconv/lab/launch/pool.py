@@ -15,10 +15,11 @@ from multiprocessing.connection import Connection, wait
 import torch
 
 from ..run.config import Execution, RunConfig
+from ..run.environment import device_of
 from ..run.signals import StopRequest, signals
 from ..run.training import StoppedError
 from . import LaunchOptions
-from .outcome import Outcome, attempt_plain, plain
+from .outcome import Outcome, attempt
 
 SPAWN = multiprocessing.get_context("spawn")
 """A forked process could not use CUDA, nor threads that were there before."""
@@ -43,14 +44,15 @@ class Worker:
         """Execute a run."""
         self.task = task
         with suppress(ConnectionError):  # a process that has died says so when it is read
-            self.pipe.send(plain(task.config, execution))
+            self.pipe.send((task.config, execution))
 
     def outcome(self) -> Outcome:
         """How the run ended, once the pipe has something to read."""
         assert self.task is not None
         config, self.task = self.task.config, None
         try:
-            return Outcome(config, **self.pipe.recv())
+            outcome: Outcome = self.pipe.recv()
+            return outcome
         except (EOFError, ConnectionError):
             self.process.join()
             return Outcome(config, problem=f"its process ended: {self.process.exitcode}")
@@ -85,6 +87,7 @@ class Pool:
         on_done: Callable[[Outcome], None],
     ) -> None:
         """Execute the runs, each by the next process that is free."""
+        device_of(execution.accelerator)  # else every run would say so
         waiting = deque(Task(config) for config in configs)
         workers: dict[int, Worker] = {}
         stop = StopRequest()
@@ -124,7 +127,7 @@ class Pool:
                 for worker in workers.values():
                     worker.end()
         if stop:
-            raise StoppedError("stopped; what was begun is saved, and the same command goes on")
+            raise StoppedError("stopped and saved; run the same command to resume")
 
     def _gpus_of(self, slot: int) -> str | None:
         """GPUs are dealt out in turns; with more processes than GPUs, some share one."""
@@ -152,7 +155,7 @@ def work(pipe: Connection, threads: int, gpus: str | None) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
-            pipe.send(attempt_plain(*pipe.recv()))
+            pipe.send(attempt(*pipe.recv()))
         except (EOFError, ConnectionError):
             return
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -16,7 +17,7 @@ from ..run.directory import PREVIOUS, RESULT, STATE, RunDirectory
 from ..run.signals import StopRequest, signals
 from ..run.training import StoppedError
 from . import LaunchOptions
-from .outcome import Outcome, attempt_plain, plain
+from .outcome import Outcome, attempt
 
 NODE_DEATHS = 3
 """So often a run is begun again because its node has died."""
@@ -25,7 +26,7 @@ SECONDS_TO_SAVE = 120.0
 
 
 class OnRay:
-    """Each run has its CPUs and GPUs; a run whose node dies goes on elsewhere.
+    """Each run has its CPUs and GPUs; a run whose node dies is resumed elsewhere.
 
     Runs need the package and the data at the same place on every node. Where the folder of runs is
     no shared storage, a run's files are copied back when it is done.
@@ -60,6 +61,7 @@ class OnRay:
         )
         names = (DATA_VARIABLE, CACHE_VARIABLE)
         variables = {name: os.environ[name] for name in names if name in os.environ}
+        execution = execution.resolved()
         execution.runs.mkdir(parents=True, exist_ok=True)
         stop = StopRequest()
         with (
@@ -69,7 +71,7 @@ class OnRay:
 
             def begin(config: RunConfig) -> Any:
                 return remote.remote(
-                    *plain(config, execution), options.cpus, str(Path(marker.name)), variables
+                    config.resolved(), execution, options.cpus, Path(marker.name), variables
                 )
 
             tasks = {begin(config): (config, 1) for config in configs}
@@ -85,16 +87,17 @@ class OnRay:
                 for one in tasks:
                     ray.cancel(one, recursive=False)
                 ray.wait(list(tasks), num_returns=len(tasks), timeout=SECONDS_TO_SAVE)
-                raise StoppedError("stopped; what was begun is saved, and the same command goes on")
+                raise StoppedError("stopped and saved; run the same command to resume")
 
     def _outcome(self, config: RunConfig, done: Any, execution: Execution) -> Outcome:
         try:
-            ended, files = self._ray.get(done)
+            outcome, files = self._ray.get(done)
         except self._ray.exceptions.RayError as error:
             return Outcome(config, problem=f"Ray: {str(error).strip().splitlines()[0]}")
         if files:
             _copy_back(RunDirectory(config.directory(execution.runs)), files)
-        return Outcome(config, **ended)
+        ended: Outcome = replace(outcome, config=config)
+        return ended
 
 
 def _connected(address: str | None) -> Any:
@@ -122,12 +125,12 @@ def _connected(address: str | None) -> Any:
 
 
 def task(
-    config: Mapping[str, Any],
-    execution: Mapping[str, Any],
+    config: RunConfig,
+    execution: Execution,
     threads: int,
-    marker: str,
+    marker: Path,
     variables: Mapping[str, str],
-) -> tuple[dict[str, Any], dict[str, bytes]]:
+) -> tuple[Outcome, dict[str, bytes]]:
     """One run, on whichever node; returns its outcome, and its files if they are only there.
 
     Args:
@@ -141,13 +144,13 @@ def task(
 
     os.environ.update(variables)
     torch.set_num_threads(threads)
-    ended = attempt_plain(config, execution)
-    if Path(marker).exists() or ended["result"] is None:
-        return ended, {}
-    folder = RunConfig.from_mapping(config).directory(Path(execution["runs"]))
+    outcome = attempt(config, execution)
+    if marker.exists() or outcome.result is None:
+        return outcome, {}
+    folder = config.directory(execution.runs)
     paths = (path for path in folder.iterdir() if path.is_file())
     kept = {path for path in paths if path.name not in (STATE, PREVIOUS) and path.name[0] != "."}
-    return ended, {path.name: path.read_bytes() for path in kept}
+    return outcome, {path.name: path.read_bytes() for path in kept}
 
 
 def _copy_back(directory: RunDirectory, files: Mapping[str, bytes]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from ..run.config import Execution, RunConfig
+from ..run.environment import device_of
 from ..run.training import StoppedError
 from . import LaunchOptions
 from .outcome import TRIES, Outcome, attempt
@@ -26,6 +27,7 @@ class Serial:
         on_done: Callable[[Outcome], None],
     ) -> None:
         """Execute the runs in order."""
+        device_of(execution.accelerator)  # else every run would say so
         for config in configs:
             for tries in range(1, TRIES + 1):
                 outcome = attempt(config, execution)

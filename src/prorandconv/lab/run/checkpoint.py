@@ -6,7 +6,7 @@ import hashlib
 import io
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from torch.optim import Optimizer
 from ..errors import RunError
 from ..methods.learner import Learner
 from .directory import PREVIOUS, STATE, RunDirectory
+from .fingerprints import refuse_other_data
 from .generators import Generators
 from .ranks import Ranks
 from .result import RunState
@@ -39,7 +40,8 @@ class Checkpoints:
         learner: what is trained.
         optimisers: by name.
         generators: of this process.
-        data: a hash of the training images, which must not change.
+        source: domains that are trained on, for messages.
+        data: fingerprints of all images, which must not change; those of the first process count.
     """
 
     def __init__(
@@ -49,9 +51,11 @@ class Checkpoints:
         learner: Learner,
         optimisers: Mapping[str, Optimizer],
         generators: Generators,
-        data: str,
+        source: Sequence[str],
+        data: Mapping[str, str],
     ) -> None:
-        self._directory, self._ranks, self._data = directory, ranks, data
+        self._directory, self._ranks = directory, ranks
+        self._source, self._data = source, data
         self._learner, self._optimisers, self._generators = learner, optimisers, generators
 
     def save(self, state: RunState, best: Mapping[str, Tensor]) -> None:
@@ -70,7 +74,7 @@ class Checkpoints:
                 "best": dict(best),
                 "order": self._generators.epoch_order,
                 "generators": generators,
-                "data": self._data,
+                "data": dict(self._data),
             }
             write_state(self._directory, stored)
 
@@ -87,12 +91,6 @@ class Checkpoints:
             if self._ranks.count > 1:
                 self._learner.load_state_dict(self._ranks.first_says(self._learner.state_dict))
             return RunState(), {}, messages
-        if stored["data"] != self._data:
-            raise RunError.at(
-                self._directory.path,
-                "was begun with other training images than those there are now",
-                "restore them, or move this directory away to start over",
-            )
         self._learner.load_state_dict(stored["learner"])
         for name, optimiser in self._optimisers.items():
             optimiser.load_state_dict(stored["optimisers"][name])
@@ -108,6 +106,7 @@ class Checkpoints:
             raise ValueError("other weights than this run trains")
         if len(stored["generators"]) != self._ranks.count:
             raise ValueError(f"of {len(stored['generators'])} processes")
+        refuse_other_data(self._directory.path, self._source, stored["data"], self._data)
 
     def _state_of_optimisers(self) -> State:
         return {name: optimiser.state_dict() for name, optimiser in self._optimisers.items()}

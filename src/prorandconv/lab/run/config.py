@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from tyro.conf import Suppress
 
 from ...errors import ProRandConvError
-from ..errors import unknown_name
+from ..errors import LabError
 from ..methods import Method, method_class
+from .execution import Execution
+from .identity import DataIdentity
+from .plain_values import changed, method_from, plain, refuse_unknown, typed
 
-PLACES = ("data_root",)
-"""Fields that say where things are and do not change a result: no part of a run's name."""
+if TYPE_CHECKING:  # a config is read without waiting for what loads data
+    from ..data import ImageFormat
 
-T = TypeVar("T")
+FORMAT = 2
+"""Of config.json. Files without a number are completed like those that users write."""
+
+ADDED: tuple[str, ...] = ()
+"""Fields that came later: files of this format may lack them and have their default then."""
+
+PLACES = ("data_root", "weights")
+"""Fields that say where things are."""
+
+__all__ = ["Execution", "RunConfig"]
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """One run. Build it with :meth:`paper`, which fills in the benchmark's own values."""
+    """One run. Build it with :meth:`paper`, which fills in the benchmark's own values.
+
+    Complete, it stands by itself: it can be stored, sent to other processes and read again where
+    none of its data is.
+    """
 
     benchmark: str = "digits"
     """digits, pacs, officehome, vlcs, folder or digits-mini"""
@@ -45,41 +60,46 @@ class RunConfig:
     weights: Path | None = None
     """start from the weights in this file, .safetensors or .pth"""
     epochs: int = 500
-    """how often the source is gone through"""
+    """number of epochs"""
     batch_size: int = 64
-    """images of a mini-batch, over all processes"""
+    """mini-batch size, over all processes"""
     optimiser: Literal["sgd", "adam", "adamw"] = "sgd"
-    """how weights are updated"""
+    """optimiser"""
     learning_rate: float = 0.01
-    """the first learning rate"""
+    """initial learning rate"""
     momentum: float = 0.9
-    """of sgd"""
+    """momentum of SGD"""
     weight_decay: float = 0.0
-    """pull of the weights towards zero"""
+    """weight decay"""
     schedule: Literal["cosine", "constant"] = "cosine"
-    """the learning rate's way from epoch to epoch"""
+    """learning-rate schedule, by epoch"""
     base_augmentation: bool = False
     """flip and translate training images at random, where the benchmark does so"""
     train_images: int | None = None
-    """use only so many images of the source, for trials"""
+    """use only this many training images of the source, for trials"""
     test_images: int | None = None
-    """use only so many images of each domain for validation and test, for trials"""
+    """use only this many images of each domain for validation and test, for trials"""
     target_every: int = 10
-    """measure the targets each so many epochs; 0: only at the end"""
+    """evaluate on the targets every so many epochs; 0: only after the last"""
     seed: int = 0
-    """of the first weights, the order of images and the augmentation"""
+    """random seed of the initial weights, the order of images and the augmentation"""
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
-    """numbers the network computes with"""
+    """numeric precision of the network"""
     deterministic: bool = True
-    """use only algorithms that give the same bits each time"""
+    """use only deterministic algorithms"""
     devices: int = 1
     """processes on each node, each with its own device and its own augmentation"""
     nodes: int = 1
-    """machines"""
+    """number of machines"""
     data_root: Path | None = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
+    data: Suppress[DataIdentity | None] = None
+    """what the data is, as it was found when the config was made"""
 
     def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for name in (f.name for f in fields(self) if f.name not in ("options", "data")):
+            object.__setattr__(self, name, typed(name, getattr(self, name), hints[name]))
         for name in ("epochs", "batch_size", "devices", "nodes"):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "a whole number from 1")
         for name in ("train_images", "test_images"):
@@ -90,6 +110,8 @@ class RunConfig:
             value = getattr(self, name)
             _require(name, value, math.isfinite(value) and value >= 0, "a number from 0")
         _require("source", self.source, len(self.source) > 0, "at least one domain")
+        for name in (self.benchmark, *self.source):  # they become folders
+            _require("benchmark, source", name, Path(name).name == name, "a name, not a path")
         _require("seed", self.seed, 0 <= self.seed < 2**63, "a whole number from 0")
         _require(
             "batch_size",
@@ -109,6 +131,21 @@ class RunConfig:
         """How many processes train together."""
         return self.devices * self.nodes
 
+    @property
+    def identity(self) -> DataIdentity:
+        """What the data is; a config of :meth:`paper` knows it."""
+        if self.data is None:
+            raise ProRandConvError.about("data", None, "a config made by RunConfig.paper")
+        return self.data
+
+    @property
+    def format(self) -> ImageFormat:
+        """How images reach the network."""
+        from ..data import ImageFormat
+
+        own = self.identity
+        return ImageFormat(own.image_size, own.mean, own.std, self.base_augmentation)
+
     @classmethod
     def paper(
         cls,
@@ -121,6 +158,8 @@ class RunConfig:
         **changes: Any,
     ) -> RunConfig:
         """The paper's run on a benchmark, and changes to it.
+
+        Of a user's own folder the images are looked at: they belong to what the run is called.
 
         Args:
             benchmark: its name.
@@ -135,15 +174,16 @@ class RunConfig:
             >>> config.source, config.epochs, config.learning_rate
             (('mnist',), 20, 0.01)
         """
+        refuse_unknown(changes, [f.name for f in fields(cls)])
+        if not isinstance(options, Method):
+            options = method_from(method, options or {})
+
         from ..data import get_benchmark  # only here: --help must not wait for it
 
         known = get_benchmark(benchmark, data_root)
         names = [source] if isinstance(source, str) else list(source or known.domains[:1])
         chosen = {known.domain(name).name for name in names}
         own = [name for name in known.members if name in chosen]
-        refuse_unknown("", changes, [f.name for f in fields(cls)])
-        if not isinstance(options, Method):
-            options = _method_of(method, options or {})
         recipe = known.recipe
         network = changes.get("network", known.network)
         own_weights = changes.get("weights") is not None or network == "lenet" or ":" in network
@@ -164,33 +204,70 @@ class RunConfig:
             method=method,
             options=options,
             data_root=None if data_root is None else Path(data_root),
-            **{**defaults, **changes},
+            **{**defaults, **changes, "data": DataIdentity.of(known)},
         )
 
     @classmethod
-    def from_mapping(cls, stored: Mapping[str, Any], *, origin: str = "config") -> RunConfig:
-        """A config from names and plain values; what is missing is the paper's.
+    def from_mapping(
+        cls, stored: Mapping[str, Any], *, origin: str = "config", trust_code: bool = False
+    ) -> RunConfig:
+        """A config from names and plain values.
+
+        One that :meth:`to_mapping` has made is taken as it is, without a look at any data. In any
+        other, what is missing is the paper's.
 
         Args:
             stored: as in config.json.
             origin: where it comes from, for messages.
+            trust_code: import what a method or network ``package.module:function`` names.
         """
-        refuse_unknown(origin, stored, [f.name for f in fields(cls)])
-        hints = get_type_hints(cls)
-        typed = {
-            name: _typed(f"{origin}: {name}", value, hints[name])
-            for name, value in stored.items()
-            if name != "options"
-        }
-        options = stored.get("options", {})
-        if not isinstance(options, Mapping):
-            raise ProRandConvError.about(f"{origin}: options", options, "names and values")
-        method = typed.pop("method", "pro-randconv")
-        return cls.paper(method=method, options=_method_of(method, options, origin), **typed)
+        try:
+            return cls._from_plain(dict(stored), trust_code)
+        except LabError:  # which names the place
+            raise
+        except ProRandConvError as error:
+            raise ProRandConvError(f"{origin}: {error}") from error
 
     @classmethod
-    def read(cls, path: Path) -> RunConfig:
-        """Read a config.json, complete or in part."""
+    def _from_plain(cls, given: dict[str, Any], trust_code: bool) -> RunConfig:
+        version = given.pop("format", None)
+        known = [f.name for f in fields(cls)]
+        refuse_unknown(given, known)
+        for name in ("method", "network"):
+            if not trust_code and ":" in str(given.get(name, "")):
+                raise ProRandConvError.about(
+                    name,
+                    given[name],
+                    "a name that needs no import: what a file names is imported only with "
+                    "--trust-code (in Python: trust_code=True)",
+                )
+        options = given.pop("options", {})
+        if not isinstance(options, Mapping):
+            raise ProRandConvError.about("options", options, "names and values")
+        method = typed("method", given.pop("method", "pro-randconv"), str)
+        if version is None:
+            hints = get_type_hints(cls)
+            checked = {name: typed(name, value, hints[name]) for name, value in given.items()}
+            return cls.paper(method=method, options=options, **checked)
+        _require("format", version, version == FORMAT, f"{FORMAT}, or a newer prorandconv")
+        missing = set(known) - set(given) - {"method", "options", *ADDED}
+        _require(
+            "missing",
+            sorted(missing),
+            not missing,
+            "a complete config; without the field 'format' it is completed with the paper's values",
+        )
+        data = typed("data", given.pop("data"), DataIdentity)
+        return cls(method=method, options=method_from(method, options), data=data, **given)
+
+    @classmethod
+    def read(cls, path: Path, *, trust_code: bool = False) -> RunConfig:
+        """Read a config.json, complete or in part.
+
+        Args:
+            path: the file.
+            trust_code: import what a method or network ``package.module:function`` names.
+        """
         try:
             stored = json.loads(path.read_text())
         except OSError as error:
@@ -199,22 +276,43 @@ class RunConfig:
             raise ProRandConvError.about("config", str(path), f"JSON ({error})") from error
         if not isinstance(stored, dict):
             raise ProRandConvError.about("config", str(path), "a JSON object of names and values")
-        return cls.from_mapping(stored, origin=str(path))
+        return cls.from_mapping(stored, origin=str(path), trust_code=trust_code)
 
     def to_mapping(self) -> dict[str, Any]:
         """Names and plain values, as in config.json."""
-        plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self), default=str))
-        return plain
+        return {"format": FORMAT, **plain(self)}
+
+    def renewed(self, **changes: Any) -> RunConfig:
+        """The run with changes; its sources and its data are looked at again.
+
+        Options of another method are that method's own.
+        """
+        given = {f.name: getattr(self, f.name) for f in fields(self)} | changes
+        if "options" not in changes and given["method"] != self.method:
+            del given["options"]
+        return RunConfig.paper(**given)
+
+    def resolved(self) -> RunConfig:
+        """The same run with absolute paths, for a process in another folder."""
+        paths = {name: getattr(self, name) for name in PLACES}
+        return replace(self, **{n: p.resolve() for n, p in paths.items() if p is not None})
 
     @property
     def hash(self) -> str:
         """A short name for everything that the result depends on.
 
-        Where the data lies does not count, and a file of weights counts by its content. The number
-        of processes does: each draws its own augmentation.
+        Fields and options count where they differ from their defaults: a new one does not rename
+        older runs. Where things lie does not count; a file of weights counts by its content, the
+        data by its identity. The number of processes does: each draws its own augmentation.
         """
-        counted = {k: v for k, v in self.to_mapping().items() if k not in PLACES}
-        counted["processes"] = counted.pop("devices") * counted.pop("nodes")
+        from ...params import DRAWING_VERSION
+
+        uncounted = (*PLACES, "devices", "nodes", "options", "data")
+        counted = {k: v for k, v in changed(self).items() if k not in uncounted}
+        counted["options"] = changed(self.options)
+        counted["processes"] = self.processes
+        counted["data"] = plain(self.identity)
+        counted["drawing"] = DRAWING_VERSION
         if self.weights is not None:
             if not self.weights.is_file():
                 raise ProRandConvError.about("weights", str(self.weights), "a file that exists")
@@ -227,52 +325,10 @@ class RunConfig:
         return runs / self.benchmark / method / "+".join(self.source) / self.hash
 
 
-@dataclass(frozen=True)
-class Execution:
-    """How a run is executed: nothing here changes its result."""
-
-    runs: Path = Path("runs")
-    """folder of all runs"""
-    accelerator: str = "auto"
-    """auto, cpu, cuda or mps"""
-    checkpoint_minutes: float = 10.0
-    """save within an epoch each so many minutes"""
-    tensorboard: bool = False
-    """write the metrics for TensorBoard too"""
-    wait: bool = False
-    """wait while another process is at work on this run, instead of refusing"""
-    quiet: bool = False
-    """show nothing while running"""
-
-
 @cache
 def _content_hash(path: Path, changed: int) -> str:
     """Hashed once for all runs of a study; a file that was changed is hashed again."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _method_of(method: str, options: Mapping[str, Any], origin: str = "options") -> Method:
-    cls = method_class(method)
-    hints = get_type_hints(cls)
-    refuse_unknown(f"{origin}: options of {method}", options, [f.name for f in fields(cls)])
-    return cls(**{k: _typed(f"{origin}: options.{k}", v, hints[k]) for k, v in options.items()})
-
-
-def _typed(name: str, value: Any, kind: type[T]) -> T:
-    """A plain value as what the field holds: lists become tuples, texts become paths."""
-    try:
-        return TypeAdapter(kind).validate_json(json.dumps(value, default=str), strict=True)
-    except ValidationError as error:
-        expected = "; or ".join(dict.fromkeys(problem["msg"] for problem in error.errors()))
-        raise ProRandConvError.about(name, value, expected) from error
-
-
-def refuse_unknown(origin: str, given: Iterable[str], known: Sequence[str]) -> None:
-    """Refuse names that are not known, with the nearest one that is."""
-    for name in given:
-        if name not in known:
-            prefix = f"{origin}: " if origin else ""
-            raise unknown_name(f"{prefix}unknown field", name, known)
 
 
 def _require(name: str, value: object, right: bool, expected: str) -> None:

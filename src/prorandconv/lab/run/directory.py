@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from ..errors import RunError
 from ..files import WRITING, replacing
+from .config import PLACES, RunConfig
 
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
@@ -23,6 +25,12 @@ STATE = "state.pt"
 PREVIOUS = "state.previous.pt"
 BEST = "best.safetensors"
 RESULT = "result.json"
+
+METADATA = "prorandconv"
+"""The entry of the weights' metadata with what a user of them must know, as JSON."""
+
+NEEDED = ("config", "hash", "data", "best_validation", "last")
+"""What a result has at least."""
 
 
 class RunDirectory:
@@ -42,9 +50,9 @@ class RunDirectory:
         Args:
             wait: wait for another process to finish, instead of refusing.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.path / ".lock", timeout=-1 if wait else 0)
         try:
+            self.path.mkdir(parents=True, exist_ok=True)
             lock.acquire()
         except Timeout as error:
             raise RunError.at(
@@ -52,6 +60,8 @@ class RunDirectory:
                 "another process is at work on this run",
                 "wait until it has ended, or start it with --wait",
             ) from error
+        except OSError as error:
+            raise self._unwritable(self.path, error) from error
         try:
             for left_over in self.path.glob(f"{WRITING}*"):
                 left_over.unlink(missing_ok=True)
@@ -66,12 +76,18 @@ class RunDirectory:
             with replacing(path, keep=self.path / PREVIOUS if name == STATE else None) as temporary:
                 temporary.write_bytes(content)
         except OSError as error:
-            size = len(content) / 1e6
-            raise RunError.at(
-                path,
-                f"cannot be written ({error.strerror or error}); it takes {size:.1f} MB",
-                "older files are intact: make room and run the same command again",
-            ) from error
+            raise self._unwritable(path, error, len(content)) from error
+
+    def _unwritable(self, path: Path, error: OSError, size: int = 0) -> RunError:
+        reason = error.strerror or str(error)
+        if isinstance(error, PermissionError | FileExistsError | NotADirectoryError):
+            remedy = "choose another folder of runs (--runs), or make this one writable"
+        elif error.errno == errno.EROFS:
+            remedy = "choose another folder of runs (--runs)"
+        else:
+            remedy = "older files are intact: make room and run the same command again"
+        taken = f"; it takes {size / 1e6:.1f} MB" if size else ""
+        return RunError.at(path, f"cannot be written ({reason}){taken}", remedy)
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a JSON file."""
@@ -93,15 +109,66 @@ class RunDirectory:
             return None
         try:
             result: dict[str, Any] = json.loads(path.read_text())
-        except ValueError as error:
-            raise RunError.at(path, "is damaged", "remove it: the run then goes on") from error
+            if missing := [name for name in NEEDED if name not in result]:
+                raise ValueError(f"{', '.join(missing)} missing")
+        except (ValueError, TypeError) as error:
+            raise RunError.at(
+                path, f"is damaged ({error})", "remove it and run the same command again"
+            ) from error
         return result
 
-    def write_best(self, weights: Mapping[str, Tensor], epoch: int) -> None:
-        """Write the selected weights, unless they are there."""
+    def write_config(self, config: RunConfig) -> None:
+        """Write the config, unless the directory is that of another run."""
+        own, stored = config.to_mapping(), None
+        with suppress(OSError, ValueError):  # one that is missing or damaged is written anew
+            stored = json.loads((self.path / CONFIG).read_text())
+        if isinstance(stored, dict):
+            self.refuse_other_config(own, stored, CONFIG)
+        self.write_json(CONFIG, own)
+
+    def refuse_other_config(
+        self, own: Mapping[str, Any], stored: Mapping[str, Any], file: str
+    ) -> None:
+        """Refuse a file of another run than the one that this directory is for.
+
+        Args:
+            own: the run's config, in plain values.
+            stored: the config that the file has.
+            file: its name.
+        """
+        for name in own.keys() & stored.keys() - {*PLACES, "format", "devices", "nodes"}:
+            one, other = own[name], stored[name]
+            if name == "options":  # of which there may be more by now
+                shared = one.keys() & other.keys()
+                one, other = ({k: v for k, v in o.items() if k in shared} for o in (one, other))
+            if one != other:
+                raise RunError.at(
+                    self.path,
+                    f"{file} is that of a run with {name} {other!r}, not {one!r}",
+                    f"restore the file, or use another folder of runs (--runs); {CONFIG} is no "
+                    "place to change a run",
+                )
+
+    def write_best(self, weights: Mapping[str, Tensor], config: RunConfig, epoch: int) -> None:
+        """Write the selected weights, unless they are there, with what a user of them must know.
+
+        Args:
+            weights: of the network.
+            config: the run, whose classes and image format are written too.
+            epoch: when they were selected.
+        """
         path = self.path / BEST
-        metadata = {"epoch": str(epoch)}
+        own = config.identity
+        about = {
+            "network": config.network,
+            "classes": own.classes,
+            "image_size": own.image_size,
+            "mean": own.mean,
+            "std": own.std,
+            "epoch": epoch,
+        }
         plain = {name: weight.contiguous() for name, weight in weights.items()}
-        content = safetensors.torch.save(plain, metadata)
+        # Of several entries safetensors writes the order differently each time.
+        content = safetensors.torch.save(plain, {METADATA: json.dumps(about)})
         if not path.exists() or path.read_bytes() != content:
             self.write(BEST, content)

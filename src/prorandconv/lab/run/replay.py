@@ -7,9 +7,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ..data import get_benchmark
-from ..methods.learner import Learner, Task
-from ..models import build
+from ..methods.learner import Learner
+from .build import learner_of, network_of
 from .config import RunConfig
 from .directory import CONFIG
 
@@ -36,7 +35,7 @@ def keep_step(
     torch.save(step, path)
 
 
-def replay(run: Path, file: str = "nan-rank0.pt") -> Tensor:
+def replay(run: Path, file: str = "nan-rank0.pt", *, trust_code: bool = False) -> Tensor:
     """Compute the losses of a step that a failed run has kept, until one is not finite.
 
     Returns:
@@ -45,15 +44,11 @@ def replay(run: Path, file: str = "nan-rank0.pt") -> Tensor:
     Args:
         run: the run's directory.
         file: the step's file in it.
+        trust_code: import a method or network that the run names as ``package.module:function``.
     """
-    config = RunConfig.read(run / CONFIG)
+    config = RunConfig.read(run / CONFIG, trust_code=trust_code)
     step = torch.load(run / file, map_location="cpu", weights_only=True)
-    benchmark = get_benchmark(config.benchmark, config.data_root)
-    classes, size = len(benchmark.classes), benchmark.image_size
-    network = build(config.network, classes=classes, image_size=size)
-    source = benchmark.load(config.source, "train")
-    task = Task(benchmark.format, classes, config.epochs, len(source), source, lambda one: one)
-    learner = config.options.learner(config.options.adapt(network, classes), task)
+    learner = learner_of(config, network_of(config))
     learner.load_state_dict(step["learner"])
     generator = torch.Generator()
     generator.set_state(step["augmentation"])

@@ -1,26 +1,33 @@
-"""The network of a run, for use: measured again, or asked about images."""
+"""The network of a run, for use: evaluated again, or asked about images."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import safetensors
 import safetensors.torch
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ...errors import ProRandConvError
 from ..data import Benchmark, get_benchmark
 from ..data.decoding import decode
 from ..data.pixels import normalise, resize
-from ..errors import RunError
-from ..models import build
+from ..errors import DataError, RunError
+from ..files import data_root as data_folder
+from ..models import load_weights
 from ..progress import progress
-from .checkpoint import network_weights, read_state
+from .build import network_of
+from .checkpoint import State, network_weights, read_state
 from .config import RunConfig
-from .directory import BEST, CONFIG, RunDirectory
+from .directory import BEST, CONFIG, RESULT, RunDirectory
+from .environment import autocast, device_of
 from .evaluation import Evaluation, Targets, evaluate
 
 
@@ -35,46 +42,28 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Trained:
-    """A network and what it was trained on."""
+    """A trained network; classes and image format are those it was trained with."""
 
     config: RunConfig
-    benchmark: Benchmark
     network: nn.Module
+    device: torch.device
 
-    @classmethod
-    def load(
-        cls,
-        run: Path,
-        which: Literal["best", "last"] = "best",
-        data_root: Path | None = None,
-    ) -> Trained:
-        """Load the network of a run's directory.
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes, in the order of the network's outputs."""
+        return self.config.identity.classes
 
-        Args:
-            run: the directory, done or not.
-            which: the best weights by validation, or the last ones.
-            data_root: the folder of data sets, if it has moved.
-        """
-        if not (run / CONFIG).exists():
-            raise ProRandConvError.about("run", str(run), f"a run's directory, with {CONFIG} in it")
-        config = RunConfig.read(run / CONFIG)
-        benchmark = get_benchmark(config.benchmark, data_root or config.data_root)
-        network = build(
-            config.network, classes=len(benchmark.classes), image_size=benchmark.image_size
-        )
-        if which == "best":
-            if not (run / BEST).exists():
-                raise RunError.at(run / BEST, "is not there", "train at least one epoch")
-            weights = safetensors.torch.load_file(run / BEST)
-        else:
-            state, messages = read_state(RunDirectory(run), set_aside=False)
-            if state is None:
-                raise RunError.at(
-                    run, "; ".join([*messages, "has no checkpoint"]), "train it first"
-                )
-            weights = network_weights(state)
-        network.load_state_dict(weights)
-        return cls(config, benchmark, network.eval())
+    @cached_property
+    def benchmark(self) -> Benchmark:
+        """The benchmark as it is there now: images may have changed, classes must not."""
+        found = get_benchmark(self.config.benchmark, self.config.data_root)
+        if found.classes != self.classes:
+            raise DataError.at(
+                data_folder(self.config.data_root),
+                f"has the classes {', '.join(found.classes)}",
+                f"the network was trained with {', '.join(self.classes)}",
+            )
+        return found
 
     def evaluate(self) -> dict[str, Evaluation]:
         """Measure all targets that are there."""
@@ -82,19 +71,107 @@ class Trained:
         found = {}
         with progress("measuring", len(targets.names), unit="domains") as advance:
             for name in targets.names:
-                found[name] = evaluate(self.network, targets[name], precision=self.config.precision)
+                found[name] = evaluate(
+                    self.network,
+                    targets[name],
+                    device=self.device,
+                    precision=self.config.precision,
+                )
                 advance(1)
         return found
 
     def predict(self, paths: Sequence[Path]) -> list[Prediction]:
         """Take image files for classes."""
-        form = self.benchmark.format
+        own = self.config.identity
         predictions = []
         for path in paths:
-            pixels = resize(decode(path).pixels[None], form.image_size)
-            with torch.inference_mode():
-                chances = self.network(normalise(pixels, form.mean, form.std)).softmax(1)[0]
+            pixels = resize(decode(path).pixels[None], own.image_size)
+            images = normalise(pixels, own.mean, own.std).to(self.device)
+            with torch.inference_mode(), autocast(self.device, self.config.precision):
+                chances = self.network(images).float().softmax(1)[0]
             best = int(chances.argmax())
-            label = self.benchmark.classes[best]
-            predictions.append(Prediction(path, label, float(chances[best])))
+            predictions.append(Prediction(path, self.classes[best], float(chances[best])))
         return predictions
+
+
+def load_trained(
+    run: Path | str,
+    which: Literal["best", "last"] = "best",
+    *,
+    data_root: Path | None = None,
+    accelerator: str = "auto",
+    trust_code: bool = False,
+) -> Trained:
+    """Load the network of a run; none of its data is needed, and no file is changed.
+
+    Args:
+        run: the run's directory, done or not.
+        which: the best weights by validation, or the last ones.
+        data_root: the folder of data sets for :meth:`Trained.evaluate`, if it has moved.
+        accelerator: auto, cpu, cuda or mps.
+        trust_code: import a method or network that the run names as ``package.module:function``.
+    """
+    device = device_of(accelerator)
+    directory = RunDirectory(Path(run))
+    if not (directory.path / CONFIG).exists():
+        raise ProRandConvError.about("run", str(run), f"a run's directory, with {CONFIG} in it")
+    config = RunConfig.read(directory.path / CONFIG, trust_code=trust_code)
+    _refuse_edited(directory, config)
+    network = network_of(config)
+    weights = _best(directory) if which == "best" else network_weights(_checkpoint(directory))
+    load_weights(network, weights, origin=str(directory.path), other_classes=False)
+    if data_root is not None:
+        config = replace(config, data_root=data_root)
+    return Trained(config, network.to(device).eval(), device)
+
+
+def _refuse_edited(directory: RunDirectory, config: RunConfig) -> None:
+    """A config.json that was changed by hand describes another run than the weights are from."""
+    result = directory.result()
+    if result is not None:
+        directory.refuse_other_config(config.to_mapping(), result["config"], RESULT)
+        own = list(config.identity.classes)
+        if result.get("classes", own) != own:  # a config of before they were part of it
+            raise RunError.at(
+                directory.path, "its data has other classes now", f"see {RESULT} for those of then"
+            )
+        return
+    name = directory.path.resolve().name
+    named = re.fullmatch("[0-9a-f]{12}", name) and "format" in _stored_config(directory)
+    comparable = config.weights is None or config.weights.is_file()
+    if named and comparable and name != config.hash:
+        raise RunError.at(
+            directory.path / CONFIG,
+            f"describes another run ({config.hash}) than the directory's name",
+            "restore it, or give the directory another name if you mean it",
+        )
+
+
+def _stored_config(directory: RunDirectory) -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads((directory.path / CONFIG).read_text())
+    return stored
+
+
+def _best(directory: RunDirectory) -> dict[str, Tensor]:
+    path = directory.path / BEST
+    if not path.exists():
+        found: dict[str, Tensor] = _checkpoint(directory, best=True)["best"]
+        return found
+    try:
+        return safetensors.torch.load_file(path)
+    except (safetensors.SafetensorError, OSError) as error:
+        raise RunError.at(
+            path, f"is damaged ({error})", "remove it: the checkpoint has these weights too"
+        ) from error
+
+
+def _checkpoint(directory: RunDirectory, *, best: bool = False) -> State:
+    state, messages = read_state(directory, set_aside=False)
+    if state is None or (best and not state["best"]):
+        missing = f"{BEST} is missing, and there is" if best else "there is"
+        raise RunError.at(
+            directory.path,
+            "; ".join([*messages, f"{missing} no checkpoint with these weights"]),
+            f"train at least one epoch; if the run was done, remove {RESULT} first",
+        )
+    return state

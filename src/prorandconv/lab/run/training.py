@@ -7,6 +7,7 @@ resumed as if it had not been.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -17,17 +18,18 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from ..data import Images, get_benchmark
+from ..data import Images
 from ..data.images import Subset
 from ..errors import RunError
-from ..methods.learner import Task
-from ..models import build, macs
+from ..models import macs
+from .build import benchmark_of, learner_of, network_of
 from .checkpoint import Checkpoints
 from .config import Execution, RunConfig
-from .directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory
+from .directory import ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory
 from .display import RunDisplay
 from .environment import deterministic, environment
 from .evaluation import Evaluation, Targets
+from .finished import finished
 from .generators import Generators
 from .measuring import Measuring, copied
 from .notes import note
@@ -63,12 +65,14 @@ def train(config: RunConfig, execution: Execution | None = None) -> Result:
 
     Raises:
         StoppedError: SIGTERM or Ctrl-C came; the run is saved.
-        RunError: the run cannot go on; its last good checkpoint is kept.
+        RunError: the run has failed; its last good checkpoint is kept.
     """
     execution = execution or Execution()
-    done = RunDirectory(config.directory(execution.runs)).result()
+    done = finished(config, execution.runs)
     if done is not None:
-        return done
+        for message in () if execution.quiet else done.messages:
+            print(message, file=sys.stderr)
+        return done.result
     ended: Result | RunError = in_processes(_run, config, execution)
     if isinstance(ended, RunError):
         raise ended
@@ -124,25 +128,14 @@ class Run:
         self.ranks, self.config, self.execution = ranks, config, execution
         self.directory, self.stop = directory, stop
         self.device = ranks.device
-        self.benchmark = get_benchmark(config.benchmark, config.data_root)
+        self.benchmark = benchmark_of(config)
         self.training = self._limited("train", config.train_images)
         self.validation = self._limited("val", config.test_images)
         self.targets = Targets(self.benchmark, config.source, config.test_images)
-        classes = len(self.benchmark.classes)
         torch.manual_seed(config.seed)
-        network = build(
-            config.network,
-            classes=classes,
-            image_size=self.benchmark.image_size,
-            pretrained=config.pretrained,
-            weights=config.weights,
-        )
-        network = config.options.adapt(network, classes)
+        network = network_of(config, initial=True)
         self.steps = len(self._batches(torch.Generator(), 0))
-        task = Task(
-            self.benchmark.format, classes, config.epochs, self.steps, self.training, ranks.gather
-        )
-        learner = config.options.learner(network, task)
+        learner = learner_of(config, network, self.training, self.steps, ranks.gather)
         # Convolutions are faster with channels last.
         self.learner = learner.to(self.device).to(memory_format=torch.channels_last)
         self.optimisers = self.learner.optimisers(optimiser_maker(config))
@@ -153,7 +146,8 @@ class Run:
             self.learner,
             self.optimisers,
             self.generators,
-            self.training.fingerprint,
+            config.source,
+            self._fingerprints() if ranks.first else {},
         )
         self.measuring = Measuring(config, self.validation, self.targets, self.device, stop)
         self.state = RunState()
@@ -170,6 +164,11 @@ class Run:
                 f"split, and at least {least} are needed: give each class more images"
             )
         return images if limit is None else Subset(images, limit)
+
+    def _fingerprints(self) -> dict[str, str]:
+        """Of all images that the run is trained or measured on."""
+        sources = {"train": self.training.fingerprint, "val": self.validation.fingerprint}
+        return sources | {name: self.targets[name].fingerprint for name in self.targets.names}
 
     def _batches(self, order: torch.Generator, start: int) -> Any:
         return self.training.batches(
@@ -190,7 +189,7 @@ class Run:
         state, first = self.state, self.ranks.first
         if first:
             note(self.directory.path, messages)
-            self.directory.write_json(CONFIG, self.config.to_mapping())
+            self.directory.write_config(self.config)
             about = environment(self.device, self.ranks.count)
             self.directory.write_json(ENVIRONMENT, about)
             self.directory.write_lines(METRICS, state.history)
@@ -262,7 +261,7 @@ class Run:
         self.save()
         if self.ranks.first:
             self.directory.write_lines(METRICS, state.history)
-            self.directory.write_best(self.best_weights, state.best["epoch"])
+            self.directory.write_best(self.best_weights, config, state.best["epoch"])
         self.display.epoch(line)
 
     def finish(self) -> Result:
@@ -281,17 +280,16 @@ class Run:
         result: Result = {
             "config": self.config.to_mapping(),
             "hash": self.config.hash,
-            "classes": list(self.benchmark.classes),
+            "classes": list(self.config.identity.classes),
             "averaged": list(targets.averaged),
             "absent": list(targets.absent),
             **self.state.figures(targets.averaged, selected),
             "images": {"train": len(self.training), "val": len(self.validation)},
-            "data": {"train": self.training.fingerprint, "val": self.validation.fingerprint}
-            | {name: targets[name].fingerprint for name in targets.names},
+            "data": self._fingerprints(),
             "parameters": sum(p.numel() for p in network.parameters()),
-            "macs": macs(network, self.benchmark.image_size),
+            "macs": macs(network, self.config.identity.image_size),
         }
-        self.directory.write_best(self.best_weights, self.state.best["epoch"])
+        self.directory.write_best(self.best_weights, self.config, self.state.best["epoch"])
         self.directory.write_json(RESULT, result)
         return result
 

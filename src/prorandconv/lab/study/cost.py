@@ -6,10 +6,7 @@ import time
 
 import torch
 
-from ..data import get_benchmark
-from ..data.images import InMemoryImages
-from ..methods.learner import Task
-from ..models import build
+from ..run.build import learner_of, network_of
 from ..run.config import RunConfig
 from ..run.environment import deterministic
 from ..run.optimisation import learn, optimiser_maker
@@ -26,8 +23,7 @@ class Step:
     """
 
     def __init__(self, config: RunConfig, device: torch.device, batch: int | None = None) -> None:
-        benchmark = get_benchmark(config.benchmark, config.data_root)
-        size, classes = benchmark.image_size, len(benchmark.classes)
+        size, classes = config.identity.image_size, len(config.identity.classes)
         count = batch or config.batch_size
         self.config, self.device = config, device
         self.generator = torch.Generator().manual_seed(0)
@@ -35,16 +31,7 @@ class Step:
             device
         )
         self.labels = (torch.arange(count) % classes).to(device)
-        network = build(config.network, classes=classes, image_size=size)
-        source = InMemoryImages(
-            torch.zeros(1, 3, size, size, dtype=torch.uint8),
-            torch.zeros(1, dtype=torch.int64),
-            classes=benchmark.classes,
-            split="train",
-            format=benchmark.format,
-        )
-        task = Task(benchmark.format, classes, config.epochs, 1, source, lambda tensor: tensor)
-        learner = config.options.learner(config.options.adapt(network, classes), task)
+        learner = learner_of(config, network_of(config))
         self.learner = learner.to(device).to(memory_format=torch.channels_last)
         self.ranks = Ranks(device)
         self.network = self.learner.network

@@ -13,8 +13,9 @@ from ..errors import RunError
 from ..files import write_text
 from ..launch.outcome import Outcome
 from ..run.config import RunConfig
-from ..run.directory import RESULT, STATE, RunDirectory
+from ..run.directory import RESULT, STATE
 from ..run.environment import command, environment
+from ..run.finished import finished
 from ..run.notes import notes
 from ..run.result import Result
 from .fingerprints import conflicts, fingerprints
@@ -47,14 +48,15 @@ class StudyDirectory:
         """why runs have no result that can be used"""
         self.measured: tuple[Table, ...] = ()
         self._data: dict[str, str] = {}
+        known: dict[object, str] = {}
         for key, config in self.configs.items():
             try:
-                result = RunDirectory(config.directory(runs)).result()
+                done = finished(config, runs, known)
             except RunError as error:
                 self.failures[key] = str(error)
                 continue
-            if result is not None:
-                self._accept(key, result)
+            if done is not None:
+                self._accept(key, done.result)
 
     def state(self, key: str) -> State:
         """How far a run is."""

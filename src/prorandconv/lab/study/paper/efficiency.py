@@ -92,8 +92,7 @@ def _measured(configs: Mapping[str, RunConfig], device: torch.device) -> dict[st
                     own = [seconds for n, q, seconds in times if (n, q) == (name, quantity)]
                     figures[name][quantity].append(1000 * statistics.median(own))
     for name, config in configs.items():
-        size = get_benchmark(config.benchmark, config.data_root).image_size
-        counted = macs(steps[name].network, size) / 1e6
+        counted = macs(steps[name].network, config.identity.image_size) / 1e6
         figures[name]["macs"] = [counted] * ROUNDS
         figures[name]["memory"] = [_memory_in_fresh_process(config, device)] * ROUNDS
     return figures
@@ -102,18 +101,17 @@ def _measured(configs: Mapping[str, RunConfig], device: torch.device) -> dict[st
 def _memory_in_fresh_process(config: RunConfig, device: torch.device) -> float:
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as process:
-        peak = process.submit(peak_memory, config.to_mapping(), str(device))
+        peak = process.submit(peak_memory, config, device)
         return peak.result()
 
 
-def peak_memory(config: Mapping[str, Any], device_name: str) -> float:
+def peak_memory(config: RunConfig, device: torch.device) -> float:
     """Gigabytes that a few training steps need at most.
 
     On CUDA what torch has allocated, elsewhere what the process has resident, Python and torch
     included.
     """
-    device = torch.device(device_name)
-    step = Step(RunConfig.from_mapping(config), device)
+    step = Step(config, device)
     for _ in range(5):
         step.train()
     if device.type == "cuda":

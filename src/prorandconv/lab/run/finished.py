@@ -1,0 +1,75 @@
+"""A run that is done: its result is returned only if it fits the run and the data at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..data import get_benchmark
+from ..errors import DataError
+from .checkpoint import read_state
+from .config import RunConfig
+from .directory import BEST, RESULT, RunDirectory
+from .fingerprints import present_fingerprints, refuse_other_data
+from .result import Result
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The result of a run, and what a user should know about it."""
+
+    result: Result
+    messages: tuple[str, ...] = ()
+
+
+def finished(
+    config: RunConfig, runs: Path, known: dict[object, str] | None = None
+) -> Finished | None:
+    """The result of a run, if it is done.
+
+    Reports and predictions need no data, and neither does this: data that is gone is told, not
+    refused.
+
+    Args:
+        config: the run.
+        runs: folder of all runs.
+        known: shared by several calls, it saves reading the same data again for each.
+
+    Raises:
+        RunError: the result is that of other images than those that are there now, or of another
+            run.
+    """
+    directory = RunDirectory(config.directory(runs))
+    result = directory.result()
+    if result is None:
+        return None
+    directory.refuse_other_config(config.to_mapping(), result["config"], RESULT)
+    stored = result["data"]
+    try:
+        benchmark = get_benchmark(config.benchmark, config.data_root)
+        present = present_fingerprints(config, benchmark, {} if known is None else known)
+    except DataError:  # the user's folder is gone as a whole
+        present = {}
+    refuse_other_data(directory.path, config.source, stored, present)
+    messages = []
+    if gone := [name for name in stored if name not in present]:
+        shown = "all of it" if len(gone) == len(stored) else ", ".join(gone)
+        messages.append(
+            f"{directory.path}: the stored result could not be compared with the run's data; "
+            f"missing or unreadable: {shown}"
+        )
+    if not (directory.path / BEST).exists():
+        messages.append(_restored(directory, config, result))
+    return Finished(result, tuple(messages))
+
+
+def _restored(directory: RunDirectory, config: RunConfig, result: Result) -> str:
+    """Write the selected weights again, from the checkpoint; returns what became of it."""
+    state, _ = read_state(directory, set_aside=False)
+    if state is None:
+        return (
+            f"{directory.path / BEST}: missing, and there is no checkpoint to restore it from; "
+            f"remove {RESULT} and run the same command to train anew"
+        )
+    directory.write_best(state["best"], config, result["best_validation"]["epoch"])
+    return f"{directory.path / BEST}: was missing, restored from the checkpoint"
