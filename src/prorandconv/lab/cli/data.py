@@ -1,0 +1,206 @@
+"""Commands on data sets: list, check, fetch, show, make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from ...errors import ProRandConvError
+
+
+@dataclass(frozen=True)
+class DataList:
+    """Show which benchmarks are known, and which domains are present where."""
+
+    data_root: Path | None = None
+    """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
+
+    def run(self, out: Console) -> int:
+        """Print a row for each domain."""
+        from ..data import BENCHMARKS, get_benchmark
+        from ..files import data_root
+
+        table = Table(title=f"data root: {data_root(self.data_root)}", title_justify="left")
+        for column in ("benchmark", "domain", "images", "where"):
+            table.add_column(column, overflow="fold")
+        for name in BENCHMARKS:
+            if name == "folder":
+                table.add_row(name, "any", "", "--data-root DIR with <domain>/<class>/<image>")
+                continue
+            benchmark = get_benchmark(name, self.data_root)
+            for domain in (*benchmark.domains, *benchmark.extras):
+                member = benchmark.domain(domain)
+                where = member.where()
+                try:
+                    counts = member.counts() if where else {}
+                    shown = ", ".join(f"{sum(c):,} {part}" for part, c in counts.items())
+                except ProRandConvError as error:
+                    shown = f"cannot be counted: {error}"
+                table.add_row(name, domain, shown, str(where) if where else "absent")
+            table.add_section()
+        out.print(table)
+        return 0
+
+
+@dataclass(frozen=True)
+class DataCheck:
+    """Count and decode every image of a benchmark; the exit code is 1 if anything is wrong."""
+
+    name: tyro.conf.Positional[str]
+    """the benchmark"""
+    data_root: Path | None = None
+    """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
+
+    def run(self, out: Console) -> int:
+        """Print counts beside the published ones, then what is wrong."""
+        from ..data import get_benchmark
+        from ..data.checks import check, published_total
+        from ..files import data_root
+
+        benchmark = get_benchmark(self.name, self.data_root)
+        reports = list(check(benchmark))
+        table = Table("domain", "part", "images", "published", "of each class")
+        for report in reports:
+            if report.where is None:
+                table.add_row(report.name, "", "absent", "", "")
+            for part, counts in report.findings.counts.items():
+                published = published_total(benchmark, report.name, part)
+                shown = "" if published is None else f"{published:,}"
+                classes = " ".join(f"{count}" for count in counts)
+                table.add_row(report.name, part, f"{sum(counts):,}", shown, classes)
+        out.print(table)
+        for report in reports:
+            for note in report.findings.notes:
+                out.print(f"{report.name}: {note}", style="dim", highlight=False)
+        problems = [problem for report in reports for problem in report.problems]
+        for problem in problems:
+            out.print(f"wrong: {problem}", style="red", highlight=False)
+        if not any(report.where for report in reports):
+            looked = data_root(self.data_root)
+            out.print(f"wrong: no domain is present in {looked}", style="red", highlight=False)
+            out.print(f"`prorandconv data fetch {self.name}` says what is looked for")
+            return 1
+        out.print("something is wrong" if problems else "all that is present is in order")
+        return 1 if problems else 0
+
+
+@dataclass(frozen=True)
+class DataFetch:
+    """Download what can be downloaded, and say where to get the rest."""
+
+    name: tyro.conf.Positional[str]
+    """the benchmark"""
+    data_root: Path | None = None
+    """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
+
+    def run(self, out: Console) -> int:
+        """Fetch, resuming what broke off before."""
+        from ..data import get_benchmark
+        from ..data.download import downloads, fetch
+        from ..files import data_root
+
+        root = data_root(self.data_root)
+        benchmark = get_benchmark(self.name, root)
+        failures = []
+        for download in list(downloads(benchmark, root)):
+            try:
+                fetch(download)
+                out.print(f"{download.path}: fetched and checked")
+            except ProRandConvError as error:
+                failures.append(error)
+        out.print(benchmark.sources, highlight=False)
+        for failure in failures:
+            out.print(f"wrong: {failure}", style="red", highlight=False)
+        return 1 if failures else 0
+
+
+@dataclass(frozen=True)
+class DataShow:
+    """Write a contact sheet of each domain that is present, one PNG each."""
+
+    name: tyro.conf.Positional[str]
+    """the benchmark"""
+    data_root: Path | None = None
+    """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
+    output: Path = Path("contact-sheets")
+    """folder for the PNGs"""
+    per_class: int = 10
+    """images of each class"""
+
+    def run(self, out: Console) -> int:
+        """Draw and write the sheets."""
+        from ..data import get_benchmark
+        from ..files import replacing
+        from ..pictures import contact_sheet
+
+        benchmark = get_benchmark(self.name, self.data_root)
+        for domain in benchmark.present():
+            path = self.output / f"{benchmark.name}-{domain}.png"
+            sheet = contact_sheet(benchmark.load(domain, "test"), per_class=self.per_class)
+            with replacing(path) as temporary:
+                sheet.save(temporary)
+            out.print(str(path), highlight=False)
+        for domain in benchmark.missing():
+            out.print(f"{domain}: absent", highlight=False)
+        return 0 if benchmark.present() else 1
+
+
+@dataclass(frozen=True)
+class DataMake:
+    """Make a stand-in for a data set of Digits that you lack."""
+
+    name: tyro.conf.Positional[Literal["mnist_m_rebuilt", "syn_rendered"]]
+    """mnist_m_rebuilt (MNIST-M's recipe over your photos) or syn_rendered (from your fonts)"""
+    photos: Path | None = None
+    """for mnist_m_rebuilt: folder of photos, such as BSDS500"""
+    train_images: int = 25_000
+    """for syn_rendered: training images (SYN has 479,400)"""
+    test_images: int = 9_553
+    """for syn_rendered: test images (SYN has 9,553)"""
+    seed: int = 0
+    """another seed makes another set"""
+    data_root: Path | None = None
+    """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
+
+    def run(self, out: Console) -> int:
+        """Make and write the file."""
+        from ..data.synthetic.mnist_m import make_mnist_m
+        from ..data.synthetic.rendered import make_syn
+        from ..files import data_root
+
+        root = data_root(self.data_root)
+        if self.name == "syn_rendered":
+            path = make_syn(
+                root,
+                train_images=self.train_images,
+                test_images=self.test_images,
+                seed=self.seed,
+            )
+        elif self.photos is None:
+            raise ProRandConvError.about("--photos", None, "a folder of photos, such as BSDS500")
+        else:
+            path = make_mnist_m(root, self.photos, seed=self.seed)
+        out.print(str(path), highlight=False)
+        return 0
+
+
+@dataclass(frozen=True)
+class Data:
+    """List, check, fetch, look at and make data sets."""
+
+    command: (
+        Annotated[DataList, tyro.conf.subcommand("list")]
+        | Annotated[DataCheck, tyro.conf.subcommand("check")]
+        | Annotated[DataFetch, tyro.conf.subcommand("fetch")]
+        | Annotated[DataShow, tyro.conf.subcommand("show")]
+        | Annotated[DataMake, tyro.conf.subcommand("make")]
+    )
+
+    def run(self, out: Console) -> int:
+        """Run the chosen command."""
+        return self.command.run(out)
