@@ -1,12 +1,32 @@
 """Progressive Random Convolutions: an augmentation for models that must survive new domains."""
 
-from . import functional
+from typing import TYPE_CHECKING
+
 from .errors import ProRandConvError
-from .fields import gaussian_random_field
-from .ops import engines
-from .params import ProRandConvParams, RandConvParams
-from .selection import select
-from .transforms import ProRandConv, RandConv
+
+if TYPE_CHECKING:
+    from . import functional
+    from .fields import gaussian_random_field
+    from .ops import engines
+    from .params import ProRandConvParams, RandConvParams
+    from .selection import select
+    from .transforms import ProRandConv, RandConv
+else:
+    from .lazy import on_first_use
+
+    __getattr__, __dir__ = on_first_use(
+        __name__,
+        {
+            "ProRandConv": "transforms",
+            "ProRandConvParams": "params",
+            "RandConv": "transforms",
+            "RandConvParams": "params",
+            "engines": "ops",
+            "functional": "functional",
+            "gaussian_random_field": "fields",
+            "select": "selection",
+        },
+    )
 
 __version__ = "0.1.0"
 

@@ -1,0 +1,30 @@
+"""Public names of a package, loaded on first use: torch takes seconds, ``--help`` must not wait."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def on_first_use(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """A package's ``__getattr__`` and ``__dir__``.
+
+    Args:
+        package: its name.
+        homes: the module of each name, inside the package; a module is its own home.
+    """
+
+    def load(name: str) -> Any:
+        if name in homes.values():
+            return import_module(f".{name}", package)
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(import_module(f".{homes[name]}", package), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return load, lambda: sorted({*vars(sys.modules[package]), *homes})
