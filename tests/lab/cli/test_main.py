@@ -2,6 +2,11 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
+
+import pytest
+
+from prorandconv.lab.cli.main import COMMANDS
 
 
 def test_errors_are_one_line_without_a_stack_trace(run, tmp_path):
@@ -19,10 +24,78 @@ def test_help_explains_every_option(run):
         assert text in out
 
 
-def test_help_waits_for_no_data_library():
-    script = "import sys, prorandconv.lab.cli.main; print(*sys.modules)"
+def test_help_lists_every_command(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    for name in COMMANDS:
+        assert f"\n  {name} " in out
+
+
+def test_the_version_is_that_of_the_package(run):
+    assert run("--version") == run("version") == (0, f"{version('prorandconv')}\n", "")
+
+
+def test_a_misspelt_command_is_refused_with_the_nearest_one(run):
+    code, _, err = run("trian")
+    assert code == 2
+    assert err.endswith("did you mean 'train'?\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--help",
+        "--version",
+        "study",
+        "study --list",
+        "trian",
+        "study digts",
+        "train --method randcov",
+        "train --benchmark digts",
+        "data check digts",
+        "predict RUN",
+    ],
+)
+def test_what_needs_no_network_does_not_load_torch(words):
+    script = """
+import sys
+from prorandconv.lab.cli.main import main
+try:
+    main(sys.argv[1:])
+finally:
+    print(*sys.modules)
+"""
     process = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script, *words.split()], capture_output=True, text=True, check=False
     )
-    slow = {"prorandconv.lab.data", "sklearn", "skimage", "matplotlib", "scipy"}
-    assert not slow & set(process.stdout.split())
+    loaded = set(process.stdout.splitlines()[-1].split())
+    assert "prorandconv.lab.cli.main" in loaded
+    assert not {"torch", "numpy", "scipy", "prorandconv.transforms"} & loaded
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (FileExistsError(17, "File exists", "out"), "out: is a file, where a folder is needed"),
+        (PermissionError(13, "Permission denied", "runs"), "runs: permission denied"),
+        (PermissionError(13, "Permission denied", "out/.writing-x.png"), "out: permission denied"),
+        (IsADirectoryError(21, "Is a directory", ".writing-x", None, "out"), "out: is a folder"),
+        (OSError(30, "Read-only file system", "runs"), "runs: Read-only file system"),
+    ],
+)
+def test_a_path_that_cannot_be_used_is_a_sentence(run, monkeypatch, error, message):
+    def fail(*arguments, **named):
+        raise error
+
+    monkeypatch.setattr("prorandconv.lab.quickstart.quickstart", fail)
+    code, _, err = run("quickstart")
+    assert code == 2
+    assert err.startswith(f"prorandconv: {message}")
+
+
+def test_an_output_that_is_a_file_is_a_sentence(run, mini, tmp_path):
+    (tmp_path / "file").write_text("")
+    words = ("--epochs", 1, "--output", tmp_path / "file")
+    code, _, err = run("quickstart", *words)
+    assert code == 2
+    assert f"{tmp_path / 'file'}" in err

@@ -59,10 +59,11 @@ class DataCheck:
     def run(self, out: Console) -> int:
         """Print counts beside the published ones, then what is wrong."""
         from ..data import get_benchmark
-        from ..data.checks import check, published_total
         from ..files import data_root
 
         benchmark = get_benchmark(self.name, self.data_root)
+        from ..data.checks import check, published_total  # after the name is known to be right
+
         reports = list(check(benchmark))
         table = Table("domain", "part", "images", "published", "of each class")
         for report in reports:

@@ -1,95 +1,121 @@
-"""The ``prorandconv`` command: parses, calls, prints; decides nothing."""
+"""The ``prorandconv`` command: finds the command that is asked for, parses its options, runs it."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Protocol, cast
 
-import tyro
 from rich.console import Console
+from rich.table import Table
 
 from ...errors import ProRandConvError
-from .data import Data
-from .report import Report
-from .run import Evaluate, Predict, Train, train_defaults
-from .study import Study
+from ..errors import unknown_name
+from ..files import WRITING
 
-# Commands import what they call when they run: --help must not wait for data and networks.
+COMMANDS = {
+    "data": ("data:Data", "list, check, fetch, look at and make data sets"),
+    "train": ("train:Train", "train one run, or resume it"),
+    "evaluate": ("run:Evaluate", "measure a run's network on every target"),
+    "predict": ("run:Predict", "classify images with a run's network"),
+    "study": ("study:Study", "run a table or figure of the paper; without a name, list them"),
+    "report": ("report:Report", "turn results into tables, plots and a page"),
+    "quickstart": ("quickstart:Quickstart", "compare ERM and Pro-RandConv in a few minutes"),
+}
+"""Where each command is (a module beside this one, and the class in it), and what it does.
 
-
-@dataclass(frozen=True)
-class Quickstart:
-    """Train ERM and Pro-RandConv on digits-mini and show both on four unseen domains (minutes)."""
-
-    output: Path = Path("quickstart")
-    """folder for the table, the plot, the sheet of augmented digits, and the runs"""
-    epochs: int = 12
-    """of each run"""
-    seeds: tuple[int, ...] = (0,)
-    """a pair of runs for each seed; figures are means"""
-
-    def run(self, out: Console) -> int:
-        """Train, print and write."""
-        from ..quickstart import quickstart
-
-        return quickstart(out, self.output, epochs=self.epochs, seeds=self.seeds)
+Only the command that is asked for is imported: ``--help`` must not wait for torch.
+"""
 
 
-@dataclass(frozen=True)
-class Version:
-    """Print the version."""
+class Command(Protocol):
+    """A dataclass whose fields are the options."""
 
     def run(self, out: Console) -> int:
-        """Print it."""
-        from importlib.metadata import version
-
-        out.print(version("prorandconv"), highlight=False)
-        return 0
-
-
-Command = Data | Train | Evaluate | Predict | Study | Report | Quickstart | Playground | Version
-"""What can be called; a further command is one more dataclass with a method ``run``."""
-
-
-def _commands(words: Sequence[str]) -> type[Command]:
-    """The commands, with the defaults that fit the words."""
-    train = train_defaults(words) if "train" in words[:1] else Train()
-    known = (
-        Annotated[Data, tyro.conf.subcommand("data")]
-        | Annotated[Train, tyro.conf.subcommand("train", default=train)]
-        | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
-        | Annotated[Predict, tyro.conf.subcommand("predict")]
-        | Annotated[Study, tyro.conf.subcommand("study")]
-        | Annotated[Report, tyro.conf.subcommand("report")]
-        | Annotated[Quickstart, tyro.conf.subcommand("quickstart")]
-        | Annotated[Playground, tyro.conf.subcommand("playground")]
-        | Annotated[Version, tyro.conf.subcommand("version")]
-    )
-    return cast(type[Command], known)
+        """Carry the command out; returns the exit code."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends the process with the command's exit code."""
-    words = sys.argv[1:] if arguments is None else arguments
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    # Tables are not squeezed into 80 columns where nobody looks at a terminal.
+    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
+    out = Console(width=wide, highlight=False)
     try:
-        command = tyro.cli(
-            _commands(words),
-            prog="prorandconv",
-            config=(tyro.conf.OmitSubcommandPrefixes,),
-            description="Progressive random convolutions: data, training, studies and reports.",
-            args=words,
-        )
-        code = command.run(Console(width=None if sys.stdout.isatty() else 160))
+        code = _run(words, out)
     except ProRandConvError as error:
-        print(f"prorandconv: {error}", file=sys.stderr)
-        code = 2
+        code = _complain(str(error))
+    except OSError as error:
+        code = _complain(_described(error))
     except KeyboardInterrupt:
-        print("prorandconv: interrupted; the same command goes on", file=sys.stderr)
+        print("prorandconv: interrupted; run the same command to resume", file=sys.stderr)
         code = 130
     sys.exit(code)
+
+
+def _run(words: Sequence[str], out: Console) -> int:
+    name = words[0] if words else "--help"
+    if name in ("--help", "-h"):
+        _print_help(out)
+        return 0 if words else 2
+    if name in ("--version", "version"):
+        out.print(version("prorandconv"))
+        return 0
+    return _parsed(name, words[1:]).run(out)
+
+
+def _parsed(name: str, words: Sequence[str]) -> Command:
+    if name not in COMMANDS:
+        raise unknown_name("command", name, COMMANDS)
+    import tyro
+
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    command = getattr(import_module(f".{module}", __package__), attribute)
+    parsed = tyro.cli(
+        command,
+        prog=f"prorandconv {name}",
+        default=command.defaults(words) if hasattr(command, "defaults") else None,
+        config=(tyro.conf.OmitSubcommandPrefixes,),
+        args=words,
+    )
+    return cast(Command, parsed)
+
+
+def _print_help(out: Console) -> None:
+    out.print("usage: prorandconv COMMAND ...\n")
+    out.print("Progressive random convolutions: data, training, studies and reports.\n")
+    table = Table.grid(padding=(0, 2))
+    for name, (_, summary) in COMMANDS.items():
+        table.add_row(f"  {name}", summary)
+    table.add_row("  --version", "print the version")
+    out.print(table)
+    out.print("\nprorandconv COMMAND --help explains the command's options.")
+
+
+def _complain(message: str) -> int:
+    print(f"prorandconv: {message}", file=sys.stderr)
+    return 2
+
+
+def _described(error: OSError) -> str:
+    """What is wrong with a file or folder of the user's, and what helps."""
+    remedies = (
+        (FileExistsError, "is a file, where a folder is needed; choose another name"),
+        (NotADirectoryError, "is below a file, where a folder is needed; choose another name"),
+        (IsADirectoryError, "is a folder, where a file is needed; choose another name"),
+        (PermissionError, "permission denied; change its permissions, or choose another place"),
+    )
+    name = error.filename2 or error.filename  # of two, the one that a file was to be renamed to
+    if name is None:
+        return f"{type(error).__name__}: {error}"
+    path = Path(os.fsdecode(name))
+    path = path.parent if path.name.startswith(WRITING) else path
+    wrong = next((text for kind, text in remedies if isinstance(error, kind)), error.strerror)
+    return f"{path}: {wrong}"
 
 
 if __name__ == "__main__":

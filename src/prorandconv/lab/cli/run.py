@@ -1,81 +1,19 @@
-"""Commands about one run: train, evaluate, predict."""
+"""Commands on the network of a run: evaluate, predict."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 from rich.console import Console
 from rich.table import Table
 
-from ..paper import PaperRow, paper_row
-from ..run.config import Execution, RunConfig
-
-
-@dataclass(frozen=True)
-class Train:
-    """Train one run, or go on with it; its directory is named by a hash of what is given here.
-
-    Defaults are the benchmark's, so that the paper's run needs no further options: they are shown
-    for the --benchmark, --method and --source that are on the command line.
-    """
-
-    run_config: Annotated[RunConfig, tyro.conf.arg(name="")] = field(default_factory=RunConfig)
-    execution: Annotated[Execution, tyro.conf.arg(name="")] = field(default_factory=Execution)
-    config: Path | None = None
-    """read a config.json first; what else is on the command line changes it"""
-    trust_code: bool = False
-    """import a method or network that the file names as package.module:function"""
-
-    def run(self, out: Console) -> int:
-        """Train and print the targets."""
-        from ..run.training import StoppedError, train
-        from ..study.estimate import long_run_warning
-
-        config = self.run_config if self._as_stored() else self.run_config.renewed()
-        if (warning := long_run_warning(config, self.execution)) is not None:
-            print(warning, file=sys.stderr, flush=True)
-        try:
-            result = train(config, self.execution)
-        except StoppedError as stopped:
-            out.print(str(stopped), highlight=False, soft_wrap=True)
-            return 130
-        if os.environ.get("RANK", "0") != "0":
-            return 0
-        out.print(targets_table(result, paper_row(config)))
-        out.print(str(config.directory(self.execution.runs)), highlight=False, soft_wrap=True)
-        return 0
-
-    def _as_stored(self) -> bool:
-        """Whether nothing on the command line changes a config file: it then needs no data."""
-        file = self.config
-        return file is not None and self.run_config == RunConfig.read(
-            file, trust_code=self.trust_code
-        )
-
-
-def train_defaults(words: Sequence[str]) -> Train:
-    """The defaults that fit the benchmark, method and sources on the command line."""
-    peek = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    for name in ("--benchmark", "--method", "--data-root", "--config", "--network", "--weights"):
-        peek.add_argument(name)
-    peek.add_argument("--source", nargs="+")
-    try:
-        seen = {k: v for k, v in vars(peek.parse_known_args(words)[0]).items() if v is not None}
-    except argparse.ArgumentError:
-        seen = {}
-    file = seen.pop("config", None)
-    if file is None:
-        return Train(RunConfig.from_mapping(seen, origin="command line", trust_code=True))
-    config = RunConfig.read(Path(file), trust_code="--trust-code" in words)
-    return Train(config.renewed(**seen) if seen else config)
+if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
+    from ..paper import PaperRow
 
 
 @dataclass(frozen=True)
@@ -95,6 +33,7 @@ class Evaluate:
 
     def run(self, out: Console) -> int:
         """Measure and print."""
+        from ..paper import paper_row
         from ..run.trained import load_trained
 
         trained = load_trained(

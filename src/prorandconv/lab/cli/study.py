@@ -9,13 +9,13 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from ...errors import ProRandConvError
+from ..errors import unknown_name
 from ..launch import Launcher, LaunchOptions, get_launcher
-from ..run.config import Execution
-from ..study.paper import STUDIES, get_study
+from ..run.execution import Execution
+from ..study.paper import STUDIES
 from ..study.settings import Settings
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the list of studies must not wait for torch
     import torch
 
     from ..study.directory import StudyDirectory
@@ -45,8 +45,10 @@ class Study:
     def run(self, out: Console) -> int:
         """Run the study and print its tables."""
         if self.list or self.name is None:
-            out.print(studies_table(self.settings))
+            out.print(studies_table())
             return 0
+        if self.name not in STUDIES:
+            raise unknown_name("study", self.name, STUDIES)
         from ..study.directory import StudyDirectory
 
         directory = StudyDirectory(self.name, self.settings, self.execution.runs)
@@ -94,18 +96,12 @@ class Study:
         return 1 if failed else 0
 
 
-def studies_table(settings: Settings) -> Table:
-    """Every study, what it shows, and how many runs it is."""
-    from ..study.plan import runs_of
-
-    table = Table("study", "shows", "paper", "runs a seed", title_justify="left")
-    everything = replace(settings, everything=True)
+def studies_table() -> Table:
+    """Every study, what it shows, and how many runs it is on the paper's benchmarks."""
+    table = Table("study", "shows", "paper", title_justify="left")
+    table.add_column("runs a seed", justify="right")
     for name, listed in STUDIES.items():
-        try:
-            runs = f"{len(runs_of(get_study(name).plan(everything), (0,)))}"
-        except ProRandConvError as error:
-            runs = str(error)
-        table.add_row(name, listed.shows, listed.reference, runs)
+        table.add_row(name, listed.shows, listed.reference, str(listed.runs))
     return table
 
 

@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from ...errors import ProRandConvError
-from ..run.config import Execution, RunConfig
 
-if TYPE_CHECKING:  # --help must not wait for what trains
+if TYPE_CHECKING:  # a list of studies must not wait for what trains
+    from ..run.config import Execution, RunConfig
     from .outcome import Outcome
 
 LAUNCHERS = {"serial": "serial:Serial", "pool": "pool:Pool", "ray": "ray_cluster:OnRay"}

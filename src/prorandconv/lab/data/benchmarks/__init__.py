@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import unknown_name
 from ...files import data_root
-from ..benchmark import Benchmark
-from ..image_files import Options
+
+if TYPE_CHECKING:  # a misspelt name must not wait for torch
+    from ..benchmark import Benchmark
+    from ..image_files import Options
 
 BENCHMARKS = {
     "digits": "digits",
@@ -43,6 +46,8 @@ def get_benchmark(
     """
     if name not in BENCHMARKS:
         raise unknown_name("benchmark", name, BENCHMARKS)
+    from ..image_files import Options
+
     module = import_module(f".{BENCHMARKS[name]}", __package__)
     made: Benchmark = module.benchmark(data_root(root), options or Options())
     return made

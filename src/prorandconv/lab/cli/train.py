@@ -1,0 +1,86 @@
+"""The command that trains: its options are the fields of a run, so it needs the methods."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from ..data import BENCHMARKS
+from ..errors import unknown_name
+from ..paper import paper_row
+from ..run.config import Execution, RunConfig
+from .run import targets_table
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train one run, or resume it.
+
+    To resume a run that was stopped, run the same command. The run's directory is named by a hash
+    of what is given here. Defaults are the benchmark's, so that the paper's run needs no further
+    options: they are shown for the --benchmark, --method and --source that are on the command
+    line.
+    """
+
+    run_config: Annotated[RunConfig, tyro.conf.arg(name="")] = field(default_factory=RunConfig)
+    execution: Annotated[Execution, tyro.conf.arg(name="")] = field(default_factory=Execution)
+    config: Path | None = None
+    """read a config.json first; further options on the command line change it"""
+    trust_code: bool = False
+    """import a method or network that the file names as package.module:function"""
+
+    def run(self, out: Console) -> int:
+        """Train and print the targets."""
+        from ..run.training import StoppedError, train
+
+        config = self.run_config if self._as_stored() else self.run_config.renewed()
+        try:
+            result = train(config, self.execution)
+        except StoppedError as stopped:
+            out.print(str(stopped), highlight=False, soft_wrap=True)
+            return 130
+        if os.environ.get("RANK", "0") != "0":
+            return 0
+        out.print(targets_table(result, paper_row(config)))
+        out.print(str(config.directory(self.execution.runs)), highlight=False, soft_wrap=True)
+        return 0
+
+    def _as_stored(self) -> bool:
+        """Whether nothing on the command line changes a config file: it then needs no data."""
+        file = self.config
+        return file is not None and self.run_config == RunConfig.read(
+            file, trust_code=self.trust_code
+        )
+
+    @classmethod
+    def defaults(cls, words: Sequence[str]) -> Train:
+        """The defaults that fit the benchmark, method and sources on the command line."""
+        peek = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+        for name in (
+            "--benchmark",
+            "--method",
+            "--data-root",
+            "--config",
+            "--network",
+            "--weights",
+        ):
+            peek.add_argument(name)
+        peek.add_argument("--source", nargs="+")
+        try:
+            seen = {k: v for k, v in vars(peek.parse_known_args(words)[0]).items() if v is not None}
+        except argparse.ArgumentError:
+            seen = {}
+        if seen.get("benchmark", "digits") not in BENCHMARKS:  # before anything waits for torch
+            raise unknown_name("benchmark", seen["benchmark"], BENCHMARKS)
+        file = seen.pop("config", None)
+        if file is None:
+            return cls(RunConfig.from_mapping(seen, origin="command line", trust_code=True))
+        config = RunConfig.read(Path(file), trust_code="--trust-code" in words)
+        return cls(config.renewed(**seen) if seen else config)
