@@ -22,6 +22,8 @@ COMMANDS = {
     "train": ("train:Train", "train one run, or resume it"),
     "evaluate": ("run:Evaluate", "measure a run's network on every target"),
     "predict": ("run:Predict", "classify images with a run's network"),
+    "runs": ("runs:Runs", "list the runs in a folder, a line each"),
+    "prune": ("runs:Prune", "remove the checkpoints of finished runs"),
     "study": ("study:Study", "run a table or figure of the paper; without a name, list them"),
     "report": ("report:Report", "turn results into tables, plots and a page"),
     "quickstart": ("quickstart:Quickstart", "compare ERM and Pro-RandConv in a few minutes"),

@@ -13,6 +13,7 @@ import safetensors.torch
 from filelock import FileLock, Timeout
 from torch import Tensor
 
+from ...errors import ProRandConvError
 from ..errors import RunError
 from ..files import WRITING, replacing
 from .config import PLACES, RunConfig
@@ -25,6 +26,7 @@ STATE = "state.pt"
 PREVIOUS = "state.previous.pt"
 BEST = "best.safetensors"
 RESULT = "result.json"
+LOCK = ".lock"
 
 METADATA = "prorandconv"
 """The entry of the weights' metadata with what a user of them must know, as JSON."""
@@ -50,7 +52,7 @@ class RunDirectory:
         Args:
             wait: wait for another process to finish, instead of refusing.
         """
-        lock = FileLock(self.path / ".lock", timeout=-1 if wait else 0)
+        lock = FileLock(self.path / LOCK, timeout=-1 if wait else 0)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock.acquire()
@@ -68,6 +70,16 @@ class RunDirectory:
             yield
         finally:
             lock.release()
+
+    def in_use(self) -> bool:
+        """Whether a process is at work on the run."""
+        if not (self.path / LOCK).exists():
+            return False
+        try:
+            with FileLock(self.path / LOCK, timeout=0):
+                return False
+        except Timeout:
+            return True
 
     def write(self, name: str, content: bytes | memoryview) -> None:
         """Write a file whole or not at all, and onto the disk before it gets its name."""
@@ -172,3 +184,10 @@ class RunDirectory:
         content = safetensors.torch.save(plain, {METADATA: json.dumps(about)})
         if not path.exists() or path.read_bytes() != content:
             self.write(BEST, content)
+
+
+def run_directories(folder: Path) -> list[Path]:
+    """The directories of runs in a folder, at any depth, the folder itself included, by name."""
+    if not folder.is_dir():
+        raise ProRandConvError.about("directory", str(folder), "a folder that exists")
+    return [path.parent for path in sorted(folder.rglob(CONFIG))]
