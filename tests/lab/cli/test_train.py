@@ -7,6 +7,9 @@ import pytest
 from prorandconv.lab.cli.train import Train
 from prorandconv.lab.run.config import RunConfig
 
+SMALL = ["--benchmark", "digits-mini", "--network", "own_lab:tiny", "--epochs", "2"]
+SMALL += ["--train-images", "64", "--test-images", "40", "--quiet"]
+
 
 @pytest.mark.parametrize(
     ("words", "epochs", "network", "source"),
@@ -28,6 +31,22 @@ def test_help_explains_the_fields_and_the_options_of_the_method(run):
     assert "domain or domains to train on" in text
     assert "--options.kernel-sizes" in text
     assert "--options.max-repeats" not in text
+
+
+def test_training_prints_the_targets_and_the_directory(run, mini, tmp_path):
+    code, out, _ = run("train", *SMALL, "--method", "erm", "--runs", tmp_path)
+    assert code == 0
+    for name in ("optdigits", "mnist_m_like", "fonts", "numbers", "average", "oracle"):
+        assert name in out
+    (folder,) = (tmp_path / "digits-mini" / "erm" / "mnist").iterdir()
+    assert folder.name in out
+
+
+def test_a_folder_of_runs_that_is_a_file_is_a_sentence(run, mini, tmp_path):
+    (tmp_path / "file").touch()
+    code, _, err = run("train", *SMALL, "--method", "erm", "--runs", tmp_path / "file")
+    assert code == 2
+    assert err.startswith(f"prorandconv: {tmp_path / 'file'}")
 
 
 def test_a_saved_config_is_trained_and_changed_by_further_words(run, mini, tmp_path):

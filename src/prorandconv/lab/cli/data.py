@@ -12,6 +12,8 @@ from rich.table import Table
 
 from ...errors import ProRandConvError
 
+Name = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
+
 
 @dataclass(frozen=True)
 class DataList:
@@ -51,7 +53,7 @@ class DataList:
 class DataCheck:
     """Count and decode every image of a benchmark; the exit code is 1 if anything is wrong."""
 
-    name: tyro.conf.Positional[str]
+    name: Name
     """the benchmark"""
     data_root: Path | None = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
@@ -94,7 +96,7 @@ class DataCheck:
 class DataFetch:
     """Download what can be downloaded, and say where to get the rest."""
 
-    name: tyro.conf.Positional[str]
+    name: Name
     """the benchmark"""
     data_root: Path | None = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
@@ -124,7 +126,7 @@ class DataFetch:
 class DataShow:
     """Write a contact sheet of each domain that is present, one PNG each."""
 
-    name: tyro.conf.Positional[str]
+    name: Name
     """the benchmark"""
     data_root: Path | None = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
@@ -153,7 +155,7 @@ class DataShow:
 
 @dataclass(frozen=True)
 class DataMake:
-    """Make a stand-in for a data set of Digits that you lack."""
+    """Make a stand-in for a missing data set of Digits."""
 
     name: tyro.conf.Positional[Literal["mnist_m_rebuilt", "syn_rendered"]]
     """mnist_m_rebuilt (MNIST-M's recipe over your photos) or syn_rendered (from your fonts)"""

@@ -51,6 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _run(words, out)
     except ProRandConvError as error:
         code = _complain(str(error))
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
     except OSError as error:
         code = _complain(_described(error))
     except KeyboardInterrupt:
@@ -77,11 +80,13 @@ def _parsed(name: str, words: Sequence[str]) -> Command:
 
     module, _, attribute = COMMANDS[name][0].partition(":")
     command = getattr(import_module(f".{module}", __package__), attribute)
+    by_words = hasattr(command, "defaults")
     parsed = tyro.cli(
         command,
         prog=f"prorandconv {name}",
-        default=command.defaults(words) if hasattr(command, "defaults") else None,
-        config=(tyro.conf.OmitSubcommandPrefixes,),
+        default=command.defaults(words) if by_words else None,
+        # None switches parts of a method off; elsewhere it is the default, and clutters the help.
+        config=(tyro.conf.OmitSubcommandPrefixes, *(() if by_words else (tyro.conf.DisallowNone,))),
         args=words,
     )
     return cast(Command, parsed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 from rich.console import Console
@@ -13,7 +14,7 @@ from rich.console import Console
 class Report:
     """Turn result directories into tables (terminal, Markdown, CSV, LaTeX), plots and a page."""
 
-    directory: tyro.conf.Positional[Path]
+    directory: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
     """a folder with studies or runs in it, at any depth"""
     output: Path | None = None
     """folder to write to (default: report, in the directory)"""

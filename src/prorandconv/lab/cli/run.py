@@ -2,46 +2,73 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
 from rich.table import Table
 
+from ...errors import ProRandConvError
+
 if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
     from ..paper import PaperRow
+    from ..run.prediction import Prediction
+    from ..run.trained import Trained
+
+Run = Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+"""The directory of a run: ``runs/<benchmark>/<method>/<source>/<hash>``."""
+
+
+@dataclass(frozen=True)
+class Loading:
+    """Which network of a run is loaded, and how."""
+
+    which: Literal["best", "last"] = "best"
+    """the best weights by validation, or the last ones"""
+    trust_code: bool = False
+    """import a method or network that the run's config.json names as package.module:function"""
+
+    def load(self, run: Path, accelerator: str, data_root: Path | None = None) -> Trained:
+        """The network of a run's directory."""
+        from ..run.trained import load_trained
+
+        return load_trained(
+            run,
+            self.which,
+            data_root=data_root,
+            accelerator=accelerator,
+            trust_code=self.trust_code,
+        )
+
+
+LoadingOptions = Annotated[Loading, tyro.conf.arg(name="")]
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Measure a run's network on every target that is present."""
+    """Measure a run's network on every target that is present, in the run's numeric precision."""
 
-    run_directory: tyro.conf.Positional[Path]
-    """runs/<benchmark>/<method>/<source>/<hash>"""
-    which: Literal["best", "last"] = "best"
-    """the best weights by validation, or the last ones"""
-    trust_code: bool = False
-    """import a method or network that the run names as package.module:function"""
+    run_directory: Run
+    """the run's directory: runs/<benchmark>/<method>/<source>/<hash>"""
+    loading: LoadingOptions = field(default_factory=Loading)
     data_root: Path | None = None
     """folder of data sets (default: the run's)"""
+    accelerator: str = "auto"
+    """auto, cpu, cuda or mps"""
     json: bool = False
     """print everything as JSON, confusion counts included"""
 
     def run(self, out: Console) -> int:
         """Measure and print."""
         from ..paper import paper_row
-        from ..run.trained import load_trained
 
-        trained = load_trained(
-            self.run_directory,
-            self.which,
-            data_root=self.data_root,
-            trust_code=self.trust_code,
-        )
+        trained = self.loading.load(self.run_directory, self.accelerator, self.data_root)
         found = {name: one.to_mapping() for name, one in trained.evaluate().items()}
         if self.json:
             print(json.dumps(found))
@@ -49,7 +76,7 @@ class Evaluate:
         result = {
             "averaged": [name for name in trained.benchmark.domains if name in found],
             "absent": [n for n in trained.benchmark.missing() if n not in trained.config.source],
-            self.which: {"targets": found},
+            self.loading.which: {"targets": found},
         }
         out.print(targets_table(result, paper_row(trained.config)))
         return 0
@@ -57,26 +84,63 @@ class Evaluate:
 
 @dataclass(frozen=True)
 class Predict:
-    """Say what a run's network takes images for."""
+    """Classify images with a run's network.
 
-    run_directory: tyro.conf.Positional[Path]
-    """runs/<benchmark>/<method>/<source>/<hash>"""
-    images: tyro.conf.Positional[tuple[Path, ...]]
-    """image files"""
-    which: Literal["best", "last"] = "best"
-    """the best weights by validation, or the last ones"""
-    trust_code: bool = False
-    """import a method or network that the run names as package.module:function"""
+    A file that cannot be read is reported, the others are classified, and the exit code is 1.
+    """
+
+    run_directory: Run
+    """the run's directory: runs/<benchmark>/<method>/<source>/<hash>"""
+    images: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="IMAGE ...")]
+    """image files, and folders of them at any depth"""
+    loading: LoadingOptions = field(default_factory=Loading)
+    top: int = 1
+    """number of classes for each image, the likeliest first"""
+    format: Literal["text", "json", "csv"] = "text"
+    """what to print"""
+    accelerator: str = "auto"
+    """auto, cpu, cuda or mps"""
 
     def run(self, out: Console) -> int:
-        """Predict and print a line for each image."""
-        from ..run.trained import load_trained
+        """Predict and print."""
+        if not self.images:
+            raise ProRandConvError.about("images", "nothing", "image files or folders of them")
+        from ..progress import progress
+        from ..run.prediction import image_files
 
-        trained = load_trained(self.run_directory, self.which, trust_code=self.trust_code)
-        for found in trained.predict(self.images):
-            line = f"{found.path}: {found.label} ({100 * found.probability:.1f} %)"
-            out.print(line, highlight=False, soft_wrap=True)
-        return 0
+        trained = self.loading.load(self.run_directory, self.accelerator)
+        files = image_files(self.images)
+        found = []
+        with progress("classifying", len(files), unit="images") as advance:
+            for prediction in trained.predict(files, top=self.top):
+                found.append(prediction)
+                advance(1)
+        print_predictions(found, self.format, out)
+        bad = [one for one in found if one.problem]
+        for one in bad:
+            print(f"prorandconv: {one.path}: {one.problem}", file=sys.stderr)
+        return 1 if bad else 0
+
+
+def print_predictions(
+    predictions: Iterable[Prediction], format: Literal["text", "json", "csv"], out: Console
+) -> None:
+    """Print what was found of each image; a text leaves out files without an answer."""
+    if format == "json":
+        print(json.dumps([one.to_mapping() for one in predictions], indent=1))
+    elif format == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(("image", "rank", "class", "probability", "problem"))
+        for one in predictions:
+            for rank, (name, probability) in enumerate(one.top, 1):
+                writer.writerow((one.path, rank, name, f"{probability:.6f}", ""))
+            if one.problem:
+                writer.writerow((one.path, "", "", "", one.problem))
+    else:
+        for one in predictions:
+            if one.top:
+                answers = (f"{name} ({100 * chance:.1f} %)" for name, chance in one.top)
+                out.print(f"{one.path}: {', '.join(answers)}", soft_wrap=True, markup=False)
 
 
 CHOICES = {

@@ -29,7 +29,7 @@ class Study:
     RUNS/studies/NAME/<hash>/study.json.
     """
 
-    name: tyro.conf.Positional[str | None] = None
+    name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[NAME]")] = None
     """digits, pacs-single, pacs-multi, comparison, efficiency, selection, components, traditional,
     receptive-field, smoothing, hyperparameters or bounds"""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)

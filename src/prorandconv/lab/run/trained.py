@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,6 @@ from torch import Tensor, nn
 
 from ...errors import ProRandConvError
 from ..data import Benchmark, get_benchmark
-from ..data.decoding import decode
-from ..data.pixels import normalise, resize
 from ..errors import DataError, RunError
 from ..files import data_root as data_folder
 from ..models import load_weights
@@ -27,17 +25,9 @@ from .build import network_of
 from .checkpoint import State, network_weights, read_state
 from .config import RunConfig
 from .directory import BEST, CONFIG, RESULT, RunDirectory
-from .environment import autocast, device_of
+from .environment import device_of
 from .evaluation import Evaluation, Targets, evaluate
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What a network takes an image for."""
-
-    path: Path
-    label: str
-    probability: float
+from .prediction import Prediction, image_files, predict
 
 
 @dataclass(frozen=True)
@@ -80,18 +70,22 @@ class Trained:
                 advance(1)
         return found
 
-    def predict(self, paths: Sequence[Path]) -> list[Prediction]:
-        """Take image files for classes."""
-        own = self.config.identity
-        predictions = []
-        for path in paths:
-            pixels = resize(decode(path).pixels[None], own.image_size)
-            images = normalise(pixels, own.mean, own.std).to(self.device)
-            with torch.inference_mode(), autocast(self.device, self.config.precision):
-                chances = self.network(images).float().softmax(1)[0]
-            best = int(chances.argmax())
-            predictions.append(Prediction(path, self.classes[best], float(chances[best])))
-        return predictions
+    def predict(self, paths: Sequence[Path], *, top: int = 1) -> Iterator[Prediction]:
+        """Classify image files, and those in folders; a bad file does not stop the others.
+
+        Args:
+            paths: files and folders.
+            top: how many classes to tell of each image.
+        """
+        return predict(
+            self.network,
+            self.config.format,
+            self.classes,
+            image_files(paths),
+            top=top,
+            device=self.device,
+            precision=self.config.precision,
+        )
 
 
 def load_trained(
