@@ -96,7 +96,22 @@ class TestPredict:
         )
 
 
-@pytest.mark.parametrize("command", ["evaluate", "predict"])
+class TestExport:
+    def test_the_file_is_beside_the_run_unless_told(self, run, folder, tmp_path):
+        code, out, _ = run("export", folder, "--trust-code")
+        assert (code, out.strip()) == (0, str(folder / "model.safetensors"))
+        words = ("--format", "torchscript", "--output", tmp_path / "net.pt", "--trust-code")
+        assert run("export", folder, *words)[0] == 0
+        assert (folder / "model.safetensors").is_file()
+        assert (tmp_path / "net.pt").is_file()
+
+    def test_an_output_that_is_a_folder_is_a_sentence(self, run, folder, tmp_path):
+        code, _, err = run("export", folder, "--output", tmp_path, "--trust-code")
+        assert code == 2
+        assert str(tmp_path) in err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "predict", "export"])
 def test_code_that_a_run_names_is_imported_only_if_trusted(run, folder, images, command):
     code, _, err = run(command, folder, *([images] if command == "predict" else []))
     assert code == 2

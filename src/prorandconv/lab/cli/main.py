@@ -22,6 +22,7 @@ COMMANDS = {
     "train": ("train:Train", "train one run, or resume it"),
     "evaluate": ("run:Evaluate", "measure a run's network on every target"),
     "predict": ("run:Predict", "classify images with a run's network"),
+    "export": ("run:Export", "write a run's network as safetensors, TorchScript or ONNX"),
     "runs": ("runs:Runs", "list the runs in a folder, a line each"),
     "prune": ("runs:Prune", "remove the checkpoints of finished runs"),
     "study": ("study:Study", "run a table or figure of the paper; without a name, list them"),

@@ -1,4 +1,4 @@
-"""Commands on the network of a run: evaluate, predict."""
+"""Commands on the network of a run: evaluate, predict, export."""
 
 from __future__ import annotations
 
@@ -141,6 +141,36 @@ def print_predictions(
             if one.top:
                 answers = (f"{name} ({100 * chance:.1f} %)" for name, chance in one.top)
                 out.print(f"{one.path}: {', '.join(answers)}", soft_wrap=True, markup=False)
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write a run's network as a file that other programs load.
+
+    The file holds the classes, the image size and the normalisation as metadata. A graph
+    (TorchScript, ONNX) takes float32 batches (N, 3, S, S) of any N, normalised as the metadata
+    says, or with --with-normalisation pixels in [0, 1], and returns logits.
+    """
+
+    run_directory: Run
+    """the run's directory: runs/<benchmark>/<method>/<source>/<hash>"""
+    format: Literal["safetensors", "torchscript", "onnx"] = "safetensors"
+    """safetensors (weights only), torchscript or onnx (weights and graph)"""
+    output: Path | None = None
+    """file to write (default: model.safetensors, model.pt or model.onnx in the run's directory)"""
+    with_normalisation: bool = False
+    """let the graph normalise, so that it takes pixels in [0, 1]"""
+    loading: LoadingOptions = field(default_factory=Loading)
+
+    def run(self, out: Console) -> int:
+        """Load and write."""
+        from ..run.export import ENDINGS, export
+
+        path = self.output or self.run_directory / f"model{ENDINGS[self.format]}"
+        trained = self.loading.load(self.run_directory, "cpu")
+        export(trained, path, self.format, with_normalisation=self.with_normalisation)
+        out.print(str(path), soft_wrap=True)
+        return 0
 
 
 CHOICES = {
