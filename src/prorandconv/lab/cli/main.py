@@ -24,6 +24,7 @@ COMMANDS = {
     "predict": ("run:Predict", "classify images with a run's network"),
     "export": ("run:Export", "write a run's network as safetensors, TorchScript or ONNX"),
     "runs": ("runs:Runs", "list the runs in a folder, a line each"),
+    "compare": ("compare:Compare", "compare runs: paired by image and seed, by class"),
     "prune": ("runs:Prune", "remove the checkpoints of finished runs"),
     "study": ("study:Study", "run a table or figure of the paper; without a name, list them"),
     "report": ("report:Report", "turn results into tables, plots and a page"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..data import Benchmark, Images
 from ..data.images import Subset
@@ -73,16 +73,32 @@ def evaluate(
         between: called after each batch; may raise to give up.
     """
     count = len(images.classes)
-    confusion = torch.zeros(count * count, dtype=torch.int64)
+    predicted = classified(network, images, device=device, precision=precision, between=between)
+    confusion = torch.bincount(images.labels * count + predicted, minlength=count * count)
+    return Evaluation(tuple(tuple(row) for row in confusion.view(count, count).tolist()))
+
+
+def classified(
+    network: nn.Module,
+    images: Images,
+    *,
+    device: torch.device | str = "cpu",
+    precision: str = "32-true",
+    between: Callable[[], None] = lambda: None,
+) -> Tensor:
+    """The class that a network takes each image for, in the stored order.
+
+    Arguments are those of :func:`evaluate`.
+    """
     network.eval()
     batch_size = max(PIXELS // images.format.image_size**2, 1)
     device = torch.device(device)
+    found = []
     with torch.inference_mode(), autocast(device, precision):
-        for pixels, labels in images.batches(batch_size, device=device):
-            predicted = network(pixels).argmax(1)
-            confusion += torch.bincount(labels * count + predicted, minlength=count * count).cpu()
+        for pixels, _ in images.batches(batch_size, device=device):
+            found.append(network(pixels).argmax(1).cpu())
             between()
-    return Evaluation(tuple(tuple(row) for row in confusion.view(count, count).tolist()))
+    return torch.cat(found)
 
 
 class Targets:
