@@ -104,13 +104,11 @@ class DataFetch:
     def run(self, out: Console) -> int:
         """Fetch, resuming what broke off before."""
         from ..data import get_benchmark
-        from ..data.download import downloads, fetch
-        from ..files import data_root
+        from ..data.download import fetch
 
-        root = data_root(self.data_root)
-        benchmark = get_benchmark(self.name, root)
+        benchmark = get_benchmark(self.name, self.data_root)
         failures = []
-        for download in list(downloads(benchmark, root)):
+        for download in benchmark.missing_downloads():
             try:
                 fetch(download)
                 out.print(f"{download.path}: fetched and checked")
@@ -172,8 +170,7 @@ class DataMake:
 
     def run(self, out: Console) -> int:
         """Make and write the file."""
-        from ..data.synthetic.mnist_m import make_mnist_m
-        from ..data.synthetic.rendered import make_syn
+        from ..data.stand_ins import make_mnist_m, make_syn
         from ..files import data_root
 
         root = data_root(self.data_root)

@@ -28,6 +28,7 @@ COMMANDS = {
     "prune": ("runs:Prune", "remove the checkpoints of finished runs"),
     "study": ("study:Study", "run a table or figure of the paper; without a name, list them"),
     "report": ("report:Report", "turn results into tables, plots and a page"),
+    "playground": ("playground:Playground", "see the augmentation in a browser, on this machine"),
     "quickstart": ("quickstart:Quickstart", "compare ERM and Pro-RandConv in a few minutes"),
 }
 """Where each command is (a module beside this one, and the class in it), and what it does.
