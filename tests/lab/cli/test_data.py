@@ -15,7 +15,7 @@ from prorandconv.lab.pictures import contact_sheet
 def small_pacs(tmp_path, write, monkeypatch):
     """PACS as if four images of each class had been published."""
     write.tree(tmp_path / "pacs", ("art_painting", "cartoon", "photo", "sketch"), pacs.CLASSES)
-    published = {name: {"all": (4,) * 7} for name in pacs.DOMAINS}
+    published = {name: {"all": (4,) * 7} for name in pacs.SPELLINGS}
     monkeypatch.setattr(pacs, "PUBLISHED", published)
     return tmp_path
 

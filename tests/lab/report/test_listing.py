@@ -80,8 +80,8 @@ def test_what_cannot_be_read_is_listed_as_damaged_and_the_others_stay(write, tmp
     (write("c") / "config.json").write_text('{"some": "other program"}')
     found = list_runs(tmp_path)
     assert [one.status for one in found] == ["done", "damaged", "damaged"]
-    assert found[1].problems == ("result.json is no run's result (KeyError('config'))",)
-    assert found[2].problems == ("config.json is no run's config: benchmark is missing",)
+    assert found[1].problems == ("result.json is not a run's result (KeyError('config'))",)
+    assert found[2].problems == ("config.json is not a run's config: benchmark is missing",)
 
 
 def test_a_damaged_line_of_metrics_is_told_beside_what_is_left(write, tmp_path):
