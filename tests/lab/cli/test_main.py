@@ -2,10 +2,10 @@
 
 import subprocess
 import sys
-from importlib.metadata import version
 
 import pytest
 
+import prorandconv
 from prorandconv.lab.cli.main import COMMANDS
 
 
@@ -32,7 +32,7 @@ def test_help_lists_every_command(run):
 
 
 def test_the_version_is_that_of_the_package(run):
-    assert run("--version") == run("version") == (0, f"{version('prorandconv')}\n", "")
+    assert run("--version") == run("version") == (0, f"{prorandconv.__version__}\n", "")
 
 
 def test_a_misspelt_command_is_refused_with_the_nearest_one(run):

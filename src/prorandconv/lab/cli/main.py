@@ -6,13 +6,13 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol, cast
 
 from rich.console import Console
 from rich.table import Table
 
+from ... import __version__
 from ...errors import ProRandConvError
 from ..errors import unknown_name
 from ..files import WRITING
@@ -71,7 +71,7 @@ def _run(words: Sequence[str], out: Console) -> int:
         _print_help(out)
         return 0 if words else 2
     if name in ("--version", "version"):
-        out.print(version("prorandconv"))
+        out.print(__version__)
         return 0
     return _parsed(name, words[1:]).run(out)
 
