@@ -53,3 +53,9 @@ def test_one_run_alone_is_refused(run, two):
     code, _, err = run("compare", two[0], "--trust-code")
     assert code == 2
     assert "two different runs or more" in err
+
+
+def test_code_that_runs_name_is_imported_only_if_trusted(run, two):
+    code, _, err = run("compare", *two)
+    assert code == 2
+    assert "--trust-code" in err

@@ -77,3 +77,10 @@ def test_a_misspelt_flag_is_refused_with_the_nearest_name(run):
     code, _, err = run("train", "--epoch", "3")
     assert code == 2
     assert "--epochs" in err
+
+
+def test_code_that_a_file_names_is_imported_only_if_trusted(run, tmp_path):
+    (tmp_path / "config.json").write_text('{"method": "builtins:print"}')
+    code, _, err = run("train", "--config", tmp_path / "config.json")
+    assert code == 2
+    assert "--trust-code" in err
