@@ -108,6 +108,7 @@ assert "torch" not in sys.modules"""
     assert [path.name for path in tmp_path.glob("*onnx*")] == ["model.onnx"]
 
 
+@pytest.mark.filterwarnings("ignore:.*is deprecated:FutureWarning")
 def test_without_normalisation_a_graph_takes_normalised_images(trained, images, tmp_path):
     export(trained, tmp_path / "model.pt", "torchscript")
     with torch.inference_mode():
