@@ -25,27 +25,25 @@ from ..models import macs
 from .build import benchmark_of, learner_of, network_of
 from .checkpoint import Checkpoints
 from .config import Execution, RunConfig
-from .directory import ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory
+from .directory import ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory, note
 from .display import RunDisplay
 from .environment import deterministic, environment
-from .evaluation import Evaluation, Targets
+from .evaluation import Evaluation, Measuring, Targets, copied
 from .finished import finished
 from .generators import Generators
-from .measuring import Measuring, copied
-from .notes import note
 from .optimisation import (
     NotFiniteError,
     learn,
     learning_rate,
     optimiser_maker,
     set_learning_rates,
+    try_step,
 )
 from .processes import in_processes
 from .ranks import Ranks
 from .replay import keep_step
 from .result import Result, RunState
 from .signals import StopRequest, signals
-from .trial import try_step
 
 
 class StoppedError(RunError):
