@@ -90,7 +90,7 @@ class LabStep:
         self.learner = TimedLearner(net, config.options.loss(images.format))
         self.run.learner = self.learner.to(memory_format=torch.channels_last)
         self.run.optimisers = self.learner.optimisers(optimiser_maker(config))
-        self.run.training = images
+        self.run.data.training = images
         self.run.saved = time.monotonic()
         self.times: list[tuple[float, float, float]] = []
         self._measure()

@@ -9,7 +9,7 @@ from prorandconv import ProRandConvError
 from prorandconv.lab.report.provenance import provenance
 from prorandconv.lab.report.read import ReportedRun, read
 from prorandconv.lab.report.write import write_report
-from prorandconv.lab.run.notes import note
+from prorandconv.lab.run.directory import note
 
 
 def test_a_run_tells_its_targets_time_and_last_epoch(write_run, tmp_path):

@@ -18,15 +18,14 @@ from prorandconv.lab.run.directory import (
     STATE,
     RunDirectory,
     RunError,
+    notes,
 )
-from prorandconv.lab.run.notes import notes
-from prorandconv.lab.run.optimisation import learning_rate
+from prorandconv.lab.run.optimisation import learning_rate, try_step
 from prorandconv.lab.run.ranks import Ranks
 from prorandconv.lab.run.replay import replay
 from prorandconv.lab.run.signals import StopRequest
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import DivergedError, Run, train
-from prorandconv.lab.run.trial import try_step
 
 
 def lines(folder):

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from prorandconv.lab.launch.outcome import Outcome
-from prorandconv.lab.run.notes import note
+from prorandconv.lab.run.directory import note
 from prorandconv.lab.study.directory import StudyDirectory
 from prorandconv.lab.study.settings import Settings
 

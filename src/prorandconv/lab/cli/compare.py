@@ -15,7 +15,7 @@ from rich.table import Table
 from .run import Loading, LoadingOptions
 
 if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
-    from ..report.paired import Difference
+    from ..report.differences import Difference
     from ..report.pairing import PairedComparison
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ...errors import ProRandConvError
 from ..run.config import Execution, RunConfig
-from ..run.notes import notes
+from ..run.directory import notes
 from ..run.result import Result
 from ..run.training import DivergedError, StoppedError, train
 

@@ -15,7 +15,7 @@ from ..progress import progress
 from ..run.evaluation import Targets, classified
 from ..run.trained import Trained, load_trained
 from .compare import label
-from .paired import Difference, Judged, by_class, by_target
+from .differences import Difference, Judged, by_class, by_target
 
 SHARED = ("benchmark", "test_images", "data")
 """Fields in which runs must agree: all are asked about the same images and classes."""

@@ -18,9 +18,8 @@ from typing import Any
 from ...errors import ProRandConvError
 from ..errors import ReportError
 from ..run.config import PLACES
-from ..run.directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING
+from ..run.directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, notes
 from ..run.evaluation import Evaluation
-from ..run.notes import notes
 from ..study.fingerprints import conflicts, fingerprints
 from ..study.table import STUDY, Table
 

@@ -1,19 +1,21 @@
-"""What a run consists of, made from its config: benchmark, network and learner."""
+"""What a run consists of, made from its config: data, network and learner."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
 
-from ..data import Benchmark, Images, get_benchmark
-from ..data.images import InMemoryImages
-from ..errors import DataError
+from ..data import Benchmark, Images, Split, get_benchmark
+from ..data.images import InMemoryImages, Subset
+from ..errors import DataError, RunError
 from ..files import data_root
 from ..methods.learner import Learner, Task
 from ..models import build
 from .config import RunConfig
+from .evaluation import Targets
 from .identity import DataIdentity
 
 
@@ -34,6 +36,38 @@ def benchmark_of(config: RunConfig) -> Benchmark:
             "restore them, or make the config anew: without --config, or with RunConfig.paper",
         )
     return benchmark
+
+
+class RunData:
+    """The images of a run: training and validation images of its source, and its targets.
+
+    Args:
+        config: the run.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        benchmark = benchmark_of(config)
+        self.training = _source(config, benchmark, "train", config.train_images)
+        self.validation = _source(config, benchmark, "val", config.test_images)
+        self.targets = Targets(benchmark, config.source, config.test_images)
+
+    @cached_property
+    def fingerprints(self) -> dict[str, str]:
+        """Of all images, by "train", "val" and target."""
+        sources = {"train": self.training.fingerprint, "val": self.validation.fingerprint}
+        return sources | {name: self.targets[name].fingerprint for name in self.targets.names}
+
+
+def _source(config: RunConfig, benchmark: Benchmark, split: Split, limit: int | None) -> Images:
+    """The source's images of a split; a run needs some of both."""
+    images = benchmark.load(config.source, split)
+    least = config.processes if split == "train" else 1
+    if len(images) < least:
+        raise RunError(
+            f"source {'+'.join(config.source)} has {len(images)} images for the {split} split, "
+            f"and at least {least} are needed: give each class more images"
+        )
+    return images if limit is None else Subset(images, limit)
 
 
 def network_of(config: RunConfig, *, initial: bool = False) -> nn.Module:

@@ -18,8 +18,8 @@ from torch.optim import Optimizer
 from ..errors import RunError
 from ..methods.learner import Learner
 from .directory import PREVIOUS, STATE, RunDirectory
-from .fingerprints import refuse_other_data
 from .generators import Generators
+from .identity import refuse_other_data
 from .ranks import Ranks
 from .result import RunState
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ STATE = "state.pt"
 PREVIOUS = "state.previous.pt"
 BEST = "best.safetensors"
 RESULT = "result.json"
+NOTES = "notes.txt"
+"""What happened to a run that people should know, even if nobody looked on."""
 LOCK = ".lock"
 
 METADATA = "prorandconv"
@@ -191,3 +194,25 @@ def run_directories(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise ProRandConvError.about("directory", str(folder), "a folder that exists")
     return [path.parent for path in sorted(folder.rglob(CONFIG))]
+
+
+def note(run: Path, messages: Iterable[str]) -> None:
+    """Add messages to a run's notes; a full disk is no reason to end it.
+
+    Args:
+        run: the run's directory.
+        messages: a line each.
+    """
+    now = time.strftime("%Y-%m-%d %H:%M:%S")
+    lines = [f"{now} {message}\n" for message in messages]
+    if lines:
+        with suppress(OSError), open(run / NOTES, "a", encoding="utf-8") as file:
+            file.writelines(lines)
+
+
+def notes(run: Path) -> list[str]:
+    """The lines of a run's notes, oldest first; none if all went well."""
+    try:
+        return (run / NOTES).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..data import get_benchmark
+from ..data import Benchmark, Split, get_benchmark
+from ..data.images import Subset
 from ..errors import DataError
 from .checkpoint import read_state
 from .config import RunConfig
 from .directory import BEST, RESULT, RunDirectory
-from .fingerprints import present_fingerprints, refuse_other_data
+from .identity import refuse_other_data
 from .result import Result
 
 
@@ -61,6 +62,35 @@ def finished(
     if not (directory.path / BEST).exists():
         messages.append(_restored(directory, config, result))
     return Finished(result, tuple(messages))
+
+
+def present_fingerprints(
+    config: RunConfig, benchmark: Benchmark, known: dict[object, str]
+) -> dict[str, str]:
+    """Fingerprints of a run's data by "train", "val" and target, of what can be read now.
+
+    Args:
+        config: the run.
+        benchmark: its benchmark.
+        known: fingerprints that were found before, to which others are added.
+    """
+    targets = [name for name in benchmark.present() if name not in config.source]
+    wanted: dict[str, tuple[tuple[str, ...], Split, int | None]] = {
+        "train": (config.source, "train", config.train_images),
+        "val": (config.source, "val", config.test_images),
+        **{name: ((name,), "test", config.test_images) for name in targets},
+    }
+    found = {}
+    for name, (domains, split, limit) in wanted.items():
+        key = (config.benchmark, config.data_root, domains, split, limit)
+        if key not in known:
+            try:
+                images = benchmark.load(domains, split)
+            except DataError:  # absent, or broken
+                continue
+            known[key] = (images if limit is None else Subset(images, limit)).fingerprint
+        found[name] = known[key]
+    return found
 
 
 def _restored(directory: RunDirectory, config: RunConfig, result: Result) -> str:

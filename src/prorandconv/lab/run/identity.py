@@ -1,9 +1,13 @@
-"""Which data a run is trained and measured on: part of what it is called."""
+"""Which data a run is trained and measured on, and whether it still is that data."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ..errors import RunError
 
 if TYPE_CHECKING:  # a config is read without waiting for what loads data
     from ..data import Benchmark
@@ -27,3 +31,25 @@ class DataIdentity:
         own = benchmark.identity()
         form = benchmark.format
         return cls(own.domains, own.classes, form.image_size, form.mean, form.std, own.content)
+
+
+def refuse_other_data(
+    run: Path, source: Sequence[str], stored: Mapping[str, str], present: Mapping[str, str]
+) -> None:
+    """Refuse to resume a run, or to return its result, where its data has changed.
+
+    Args:
+        run: the run's directory.
+        source: domains that it is trained on.
+        stored: fingerprints that the run has kept, by "train", "val" and target.
+        present: fingerprints of what is there now; what is missing is not compared.
+    """
+    for name, own in stored.items():
+        if present.get(name, own) != own:
+            split = {"train": "training", "val": "validation"}.get(name, "test")
+            domain = name if split == "test" else ", ".join(source)
+            raise RunError.at(
+                run,
+                f"was made with other {split} images of {domain} than those that are there now",
+                "restore them, or use another folder of runs (--runs)",
+            )

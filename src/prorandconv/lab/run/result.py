@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .evaluation import Evaluation
-from .measuring import Measured
+from .evaluation import Evaluation, Measured
 
 Result = dict[str, Any]
 """The content of result.json."""

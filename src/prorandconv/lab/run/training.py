@@ -18,34 +18,30 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from ..data import Images
-from ..data.images import Subset
 from ..errors import RunError
 from ..models import macs
-from .build import benchmark_of, learner_of, network_of
+from .build import RunData, learner_of, network_of
 from .checkpoint import Checkpoints
 from .config import Execution, RunConfig
-from .directory import ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory
+from .directory import ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory, note
 from .display import RunDisplay
 from .environment import deterministic, environment
-from .evaluation import Evaluation, Targets
+from .evaluation import Evaluation, Measuring, copied
 from .finished import finished
 from .generators import Generators
-from .measuring import Measuring, copied
-from .notes import note
 from .optimisation import (
     NotFiniteError,
     learn,
     learning_rate,
     optimiser_maker,
     set_learning_rates,
+    try_step,
 )
 from .processes import in_processes
 from .ranks import Ranks
 from .replay import keep_step
 from .result import Result, RunState
 from .signals import StopRequest, signals
-from .trial import try_step
 
 
 class StoppedError(RunError):
@@ -128,14 +124,11 @@ class Run:
         self.ranks, self.config, self.execution = ranks, config, execution
         self.directory, self.stop = directory, stop
         self.device = ranks.device
-        self.benchmark = benchmark_of(config)
-        self.training = self._limited("train", config.train_images)
-        self.validation = self._limited("val", config.test_images)
-        self.targets = Targets(self.benchmark, config.source, config.test_images)
+        self.data = RunData(config)
         torch.manual_seed(config.seed)
         network = network_of(config, initial=True)
         self.steps = len(self._batches(torch.Generator(), 0))
-        learner = learner_of(config, network, self.training, self.steps, ranks.gather)
+        learner = learner_of(config, network, self.data.training, self.steps, ranks.gather)
         # Convolutions are faster with channels last.
         self.learner = learner.to(self.device).to(memory_format=torch.channels_last)
         self.optimisers = self.learner.optimisers(optimiser_maker(config))
@@ -147,31 +140,17 @@ class Run:
             self.optimisers,
             self.generators,
             config.source,
-            self._fingerprints() if ranks.first else {},
+            self.data.fingerprints if ranks.first else {},
         )
-        self.measuring = Measuring(config, self.validation, self.targets, self.device, stop)
+        self.measuring = Measuring(
+            config, self.data.validation, self.data.targets, self.device, stop
+        )
         self.state = RunState()
         self.best_weights: dict[str, Tensor] = {}
         self.saved = time.monotonic()
 
-    def _limited(self, split: Any, limit: int | None) -> Images:
-        """The source's images of a split; a run needs some of both."""
-        images = self.benchmark.load(self.config.source, split)
-        least = self.config.processes if split == "train" else 1
-        if len(images) < least:
-            raise RunError(
-                f"source {'+'.join(self.config.source)} has {len(images)} images for the {split} "
-                f"split, and at least {least} are needed: give each class more images"
-            )
-        return images if limit is None else Subset(images, limit)
-
-    def _fingerprints(self) -> dict[str, str]:
-        """Of all images that the run is trained or measured on."""
-        sources = {"train": self.training.fingerprint, "val": self.validation.fingerprint}
-        return sources | {name: self.targets[name].fingerprint for name in self.targets.names}
-
     def _batches(self, order: torch.Generator, start: int) -> Any:
-        return self.training.batches(
+        return self.data.training.batches(
             self.config.batch_size // self.config.processes,
             generator=order,
             augment=self.config.base_augmentation,
@@ -276,16 +255,16 @@ class Run:
         return self.ranks.first_says(lambda: self._write_result(selected))
 
     def _write_result(self, selected: Mapping[str, Evaluation] | None) -> Result:
-        network, targets = self.learner.network, self.targets
+        network, data = self.learner.network, self.data
         result: Result = {
             "config": self.config.to_mapping(),
             "hash": self.config.hash,
             "classes": list(self.config.identity.classes),
-            "averaged": list(targets.averaged),
-            "absent": list(targets.absent),
-            **self.state.figures(targets.averaged, selected),
-            "images": {"train": len(self.training), "val": len(self.validation)},
-            "data": self._fingerprints(),
+            "averaged": list(data.targets.averaged),
+            "absent": list(data.targets.absent),
+            **self.state.figures(data.targets.averaged, selected),
+            "images": {"train": len(data.training), "val": len(data.validation)},
+            "data": data.fingerprints,
             "parameters": sum(p.numel() for p in network.parameters()),
             "macs": macs(network, self.config.identity.image_size),
         }

@@ -13,10 +13,9 @@ from ..errors import RunError
 from ..files import write_text
 from ..launch.outcome import Outcome
 from ..run.config import RunConfig
-from ..run.directory import RESULT, STATE
+from ..run.directory import RESULT, STATE, notes
 from ..run.environment import command, environment
 from ..run.finished import finished
-from ..run.notes import notes
 from ..run.result import Result
 from .fingerprints import conflicts, fingerprints
 from .paper import STUDIES, get_study
