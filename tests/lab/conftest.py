@@ -19,9 +19,10 @@ REAL_DATA = os.environ.get("PRORANDCONV_DATA")
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path_factory, monkeypatch):
-    """No test reads or writes the user's cache or data."""
+    """No test reads or writes the user's cache or data, or depends on the terminal's width."""
     monkeypatch.setenv("PRORANDCONV_CACHE", str(tmp_path_factory.mktemp("cache")))
     monkeypatch.delenv("PRORANDCONV_DATA", raising=False)
+    monkeypatch.delenv("COLUMNS", raising=False)
 
 
 @pytest.fixture

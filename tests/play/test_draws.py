@@ -9,7 +9,7 @@ import torch
 
 import prorandconv as prc
 from prorandconv.lab.paper import rows_of
-from prorandconv.transforms import offset_range
+from prorandconv.block_transform import offset_range
 
 PAPER = {
     "method": "pro",
