@@ -6,6 +6,7 @@ import pytest
 
 from prorandconv.lab.cli.train import Train
 from prorandconv.lab.run.config import RunConfig
+from prorandconv.lab.study import estimate
 
 SMALL = ["--benchmark", "digits-mini", "--network", "own_lab:tiny", "--epochs", "2"]
 SMALL += ["--train-images", "64", "--test-images", "40", "--quiet"]
@@ -31,6 +32,12 @@ def test_help_explains_the_fields_and_the_options_of_the_method(run):
     assert "domain or domains to train on" in text
     assert "--options.kernel-sizes" in text
     assert "--options.max-repeats" not in text
+
+
+def test_a_long_run_is_announced_before_it_starts(run, mini, tmp_path, monkeypatch):
+    monkeypatch.setattr(estimate, "long_run_warning", lambda config, execution: "takes 9 h")
+    _, _, err = run("train", *SMALL, "--method", "erm", "--runs", tmp_path)
+    assert err.splitlines()[0] == "takes 9 h"
 
 
 def test_training_prints_the_targets_and_the_directory(run, mini, tmp_path):

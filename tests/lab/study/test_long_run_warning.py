@@ -29,3 +29,12 @@ def test_a_short_run_is_not_announced(mini, tmp_path, monkeypatch):
     monkeypatch.setattr(Estimator, "seconds", lambda self, configs: [estimate.LONG - 1])
     config = RunConfig.paper("digits-mini", "mnist", "erm")
     assert long_run_warning(config, Execution(runs=tmp_path, accelerator="cpu")) is None
+
+
+def test_a_run_that_is_done_needs_no_estimate_and_no_data(mini, tmp_path, monkeypatch):
+    config = RunConfig.paper("digits-mini", "mnist", "erm")
+    monkeypatch.setattr(Estimator, "seconds", None)
+    folder = config.directory(tmp_path)
+    folder.mkdir(parents=True)
+    (folder / "result.json").touch()
+    assert long_run_warning(config, Execution(runs=tmp_path, accelerator="cpu")) is None

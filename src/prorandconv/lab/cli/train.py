@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,14 +40,18 @@ class Train:
     def run(self, out: Console) -> int:
         """Train and print the targets."""
         from ..run.training import StoppedError, train
+        from ..study.estimate import long_run_warning
 
         config = self.run_config if self._as_stored() else self.run_config.renewed()
+        first = os.environ.get("RANK", "0") == "0"
+        if first and (warning := long_run_warning(config, self.execution)) is not None:
+            print(warning, file=sys.stderr, flush=True)
         try:
             result = train(config, self.execution)
         except StoppedError as stopped:
             out.print(str(stopped), highlight=False, soft_wrap=True)
             return 130
-        if os.environ.get("RANK", "0") != "0":
+        if not first:
             return 0
         out.print(targets_table(result, paper_row(config)))
         out.print(str(config.directory(self.execution.runs)), highlight=False, soft_wrap=True)

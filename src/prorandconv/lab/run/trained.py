@@ -116,7 +116,9 @@ def load_trained(
     load_weights(network, weights, origin=str(directory.path), other_classes=False)
     if data_root is not None:
         config = replace(config, data_root=data_root)
-    return Trained(config, network.to(device).eval(), device)
+    # As in training: another layout may round otherwise.
+    network = network.to(device).to(memory_format=torch.channels_last)
+    return Trained(config, network.eval(), device)
 
 
 def _refuse_edited(directory: RunDirectory, config: RunConfig) -> None:

@@ -13,7 +13,7 @@ import torch
 from ..data import get_benchmark
 from ..progress import progress
 from ..run.config import Execution, RunConfig
-from ..run.directory import METRICS
+from ..run.directory import METRICS, RESULT
 from ..run.display import duration
 from ..run.environment import device_of
 from .cost import Step
@@ -126,6 +126,8 @@ def long_run_warning(config: RunConfig, execution: Execution) -> str | None:
         execution: where and how.
     """
     device = device_of(execution.accelerator)
+    if (config.directory(execution.runs) / RESULT).exists():  # done: it needs no data any more
+        return None
     recipe = get_benchmark(config.benchmark, config.data_root).recipe
     if execution.quiet or device.type != "cpu" or config.epochs < recipe.epochs:
         return None
