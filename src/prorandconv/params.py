@@ -11,9 +11,6 @@ from torch import Tensor
 
 from .errors import ProRandConvError
 
-DRAWING_VERSION = 2
-"""Raised whenever the same seed gives other draws than before: results tell them apart by it."""
-
 Self = TypeVar("Self", bound="BlockParams")
 
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import prorandconv as prc
-from prorandconv.lab.paper import rows_of
 from prorandconv.block_transform import offset_range
+from prorandconv.lab.paper import rows_of
 
 PAPER = {
     "method": "pro",

@@ -40,9 +40,11 @@ def files(folder):
 
 
 def test_predicting_needs_no_training_data(done, own_data, picture):
-    expected = list(load(done).predict([picture]))
+    (before,) = load(done).predict([picture])
     shutil.rmtree(own_data.root)
-    assert list(load(done).predict([picture])) == expected
+    (after,) = load(done).predict([picture])
+    assert after == before
+    assert before.label in ("cat", "dog")
 
 
 def test_a_renamed_class_folder_does_not_rename_classes(done, own_data, picture):
@@ -96,9 +98,10 @@ def test_a_config_that_was_edited_by_hand_is_not_believed(done, finished):
 
 
 def test_a_directory_may_be_moved_and_renamed(done, tmp_path, picture):
-    expected = list(load(done).predict([picture]))
+    (before,) = load(done).predict([picture])
     done.rename(tmp_path / "my-model")
-    assert list(load(tmp_path / "my-model").predict([picture])) == expected
+    (after,) = load(tmp_path / "my-model").predict([picture])
+    assert after == before
 
 
 def test_loading_moves_no_file(done):

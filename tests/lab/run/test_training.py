@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from prorandconv import ProRandConvError
-from prorandconv.lab.errors import LabError
+from prorandconv.lab.errors import DataError
 from prorandconv.lab.run.checkpoint import checksum, network_weights, read_state, write_state
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.directory import (
@@ -254,7 +254,7 @@ def test_a_damaged_checkpoint_is_noted_and_told_though_nothing_else_is(done, tmp
 def test_one_image_of_each_class_is_too_few_and_said_so(mini, write, tmp_path):
     write.tree(tmp_path / "own", ("one", "two"), ("cat", "dog"), count=1, size=32)
     config = RunConfig.paper("folder", "one", "erm", data_root=tmp_path / "own", epochs=1)
-    with pytest.raises(LabError, match="no images for the val split"):
+    with pytest.raises(DataError, match="no images for the val split; some class needs two images"):
         train(config, Execution(runs=tmp_path / "runs", quiet=True))
 
 

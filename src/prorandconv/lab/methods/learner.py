@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -59,7 +60,7 @@ class Task:
     """the same tensor of all processes, joined along the first dimension"""
 
 
-class Learner(nn.Module):
+class Learner(nn.Module, ABC):
     """A network and what else a method has to keep: heads, teachers, generators, memories.
 
     Its ``state_dict`` is what a checkpoint holds. State that is no parameter is a buffer; state
@@ -78,6 +79,7 @@ class Learner(nn.Module):
         """The optimisers by name; by default one, ``"network"``, for the network."""
         return {"network": make(self.network.parameters())}
 
+    @abstractmethod
     def step(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> Iterator[Losses]:
         """Learn from a mini-batch, in one or more rounds.
 
@@ -90,7 +92,6 @@ class Learner(nn.Module):
             labels: ``(N,)``.
             generator: where everything random comes from; it lives on the CPU.
         """
-        raise NotImplementedError
 
 
 class OneLoss(Learner):

@@ -305,7 +305,7 @@ class RunConfig:
         older runs. Where things lie does not count; a file of weights counts by its content, the
         data by its identity. The number of processes does: each draws its own augmentation.
         """
-        from ...params import DRAWING_VERSION
+        from ...sampler import DRAWING_VERSION
 
         uncounted = (*PLACES, "devices", "nodes", "options", "data")
         counted = {k: v for k, v in changed(self).items() if k not in uncounted}
