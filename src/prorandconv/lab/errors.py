@@ -30,7 +30,7 @@ class DataError(LabError):
 
 
 class RunError(LabError):
-    """A run that cannot go on."""
+    """A run that cannot continue."""
 
 
 class ReportError(LabError):

@@ -67,7 +67,7 @@ def compare_runs(
 ) -> list[PairedComparison]:
     """Compare the first run, and those like it but for the seed, with each other group of runs.
 
-    All networks classify the images of all common targets anew: a result has counts, and pairs
+    All networks classify the images of all common targets again: a result has counts, and pairs
     need images.
 
     Args:

@@ -33,7 +33,7 @@ def benchmark_of(config: RunConfig) -> Benchmark:
         raise DataError.at(
             data_root(config.data_root),
             f"holds other {' and '.join(other) or 'images'} than this config was made for",
-            "restore them, or make the config anew: without --config, or with RunConfig.paper",
+            "restore them, or make a new config: without --config, or with RunConfig.paper",
         )
     return benchmark
 

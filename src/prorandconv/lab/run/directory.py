@@ -135,7 +135,7 @@ class RunDirectory:
     def write_config(self, config: RunConfig) -> None:
         """Write the config, unless the directory is that of another run."""
         own, stored = config.to_mapping(), None
-        with suppress(OSError, ValueError):  # one that is missing or damaged is written anew
+        with suppress(OSError, ValueError):  # one that is missing or damaged is written again
             stored = json.loads((self.path / CONFIG).read_text())
         if isinstance(stored, dict):
             self.refuse_other_config(own, stored, CONFIG)

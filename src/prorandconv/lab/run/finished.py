@@ -28,7 +28,7 @@ def finished(
 ) -> Finished | None:
     """The result of a run, if it is done.
 
-    Reports and predictions need no data, and neither does this: data that is gone is told, not
+    Reports and predictions need no data, and neither does this: missing data is reported, not
     refused.
 
     Args:
@@ -99,7 +99,7 @@ def _restored(directory: RunDirectory, config: RunConfig, result: Result) -> str
     if state is None:
         return (
             f"{directory.path / BEST}: missing, and there is no checkpoint to restore it from; "
-            f"remove {RESULT} and run the same command to train anew"
+            f"remove {RESULT} and run the same command to train again"
         )
     directory.write_best(state["best"], config, result["best_validation"]["epoch"])
     return f"{directory.path / BEST}: was missing, restored from the checkpoint"

@@ -48,7 +48,7 @@ class Prediction:
 def image_files(paths: Iterable[Path]) -> list[Path]:
     """Files as they are given, and the image files of folders, at any depth and by name.
 
-    A folder without image files is kept: it is no image, and is told as such.
+    A folder without image files is kept: it is no image, and is reported as such.
 
     Args:
         paths: files and folders.
