@@ -311,3 +311,14 @@ def test_tensorboard_gets_the_metrics(small_run, tmp_path):
     losses = [event.value for event in events.Scalars("train_loss")]
     assert losses == pytest.approx([line["train_loss"] for line in lines(folder)])
     assert "targets/fonts" in events.Tags()["scalars"]
+
+
+def test_a_run_on_photos_is_trained_and_used_at_its_own_size(own_data, tmp_path):
+    config = own_data.config(image_size=20)
+    result = train(config, Execution(runs=tmp_path, quiet=True))
+    trained = load_trained(config.directory(tmp_path), trust_code=True)
+    assert trained.config.format.image_size == 20
+    assert trained.benchmark.load("two", "test").format.image_size == 20
+    found = trained.evaluate()["two"].to_mapping()
+    assert found == result["best_validation"]["targets"]["two"]
+    assert train(config, Execution(runs=tmp_path, quiet=True)) == result

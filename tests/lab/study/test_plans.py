@@ -172,3 +172,15 @@ def test_a_cell_is_the_mean_of_its_readings_and_needs_all_of_them():
         "r, c, seed 1: a, b absent when the run was measured",
         "failed: r, c, seed 1: no luck",
     )
+
+
+def test_a_study_of_photos_of_another_size_says_so_beside_the_papers_figures():
+    (table, _) = planned("pacs-single", image_size=128)
+    assert any("images of 128 pixels on pacs, where the paper has 224" in n for n in table.notes)
+    sizes = {config.format.image_size for config in runs_of((table,), (0,)).values()}
+    assert sizes == {128}
+
+
+def test_settings_without_a_size_keep_the_names_of_older_studies():
+    assert Settings(seeds=1).hash == "1815f4cf6592"
+    assert Settings(seeds=1, image_size=128).hash != Settings(seeds=1).hash

@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from ..data import Benchmark, Images, Split, get_benchmark
+from ..data import Benchmark, Images, Options, Split, get_benchmark
 from ..data.images import InMemoryImages, Subset
 from ..errors import DataError, RunError
 from ..files import data_root
@@ -19,13 +19,18 @@ from .evaluation import Targets
 from .identity import DataIdentity
 
 
+def open_benchmark(config: RunConfig) -> Benchmark:
+    """The benchmark of a run as it is there now, with images of the run's size."""
+    return get_benchmark(config.benchmark, config.data_root, Options(image_size=config.image_size))
+
+
 def benchmark_of(config: RunConfig) -> Benchmark:
     """The benchmark of a run, with the data that the run is named after.
 
     Raises:
         DataError: the data is another one now.
     """
-    benchmark = get_benchmark(config.benchmark, config.data_root)
+    benchmark = open_benchmark(config)
     own, there = config.identity, DataIdentity.of(benchmark)
     if own != there:
         names = {"domains": "domains", "classes": "classes", "content": "images"}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a config is read without waiting for what loads data
 FORMAT = 2
 """Of config.json. Files without a number are completed like those that users write."""
 
-ADDED: tuple[str, ...] = ()
+ADDED: tuple[str, ...] = ("image_size",)
 """Fields that came later: files of this format may lack them and have their default then."""
 
 PLACES = ("data_root", "weights")
@@ -73,6 +73,8 @@ class RunConfig:
     """weight decay"""
     schedule: Literal["cosine", "constant"] = "cosine"
     """learning-rate schedule, by epoch"""
+    image_size: int | None = None
+    """side in pixels that photos are resized to (default: the benchmark's)"""
     base_augmentation: bool = False
     """flip and translate training images at random, where the benchmark does so"""
     train_images: int | None = None
@@ -102,7 +104,7 @@ class RunConfig:
             object.__setattr__(self, name, typed(name, getattr(self, name), hints[name]))
         for name in ("epochs", "batch_size", "devices", "nodes"):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "a whole number from 1")
-        for name in ("train_images", "test_images"):
+        for name in ("image_size", "train_images", "test_images"):
             value = getattr(self, name)
             _require(name, value, value is None or value >= 1, "a whole number from 1, or none")
         _require("target_every", self.target_every, self.target_every >= 0, "a number from 0")
@@ -178,15 +180,18 @@ class RunConfig:
         if not isinstance(options, Method):
             options = method_from(method, options or {})
 
-        from ..data import get_benchmark  # only here: --help must not wait for it
+        from ..data import Options, get_benchmark  # only here: --help must not wait for it
 
-        known = get_benchmark(benchmark, data_root)
+        size = typed("image_size", changes.get("image_size"), int | None)
+        known = get_benchmark(benchmark, data_root, Options(image_size=size))
         names = [source] if isinstance(source, str) else list(source or known.domains[:1])
         chosen = {known.domain(name).name for name in names}
         own = [name for name in known.members if name in chosen]
         recipe = known.recipe
         network = changes.get("network", known.network)
         own_weights = changes.get("weights") is not None or network == "lenet" or ":" in network
+        if size == recipe.image_size:  # the same run, said in another way
+            changes["image_size"] = None
         defaults: dict[str, Any] = {
             "network": known.network,
             "pretrained": known.network != "lenet" and not own_weights,
