@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ..data import Benchmark, Images, Options, Split, get_benchmark
 from ..data.images import InMemoryImages, Subset
+from ..data.shifts import all_shifted
 from ..errors import DataError, RunError
 from ..files import data_root
 from ..methods.learner import Learner, Task
@@ -46,6 +47,8 @@ def benchmark_of(config: RunConfig) -> Benchmark:
 class RunData:
     """The images of a run: training and validation images of its source, and its targets.
 
+    Validation images are there under shifts too, by family, if the run asks for them.
+
     Args:
         config: the run.
     """
@@ -54,6 +57,7 @@ class RunData:
         benchmark = benchmark_of(config)
         self.training = _source(config, benchmark, "train", config.train_images)
         self.validation = _source(config, benchmark, "val", config.test_images)
+        self.shifted = all_shifted(self.validation) if config.shifted_validation else {}
         self.targets = Targets(benchmark, config.source, config.test_images)
 
     @cached_property

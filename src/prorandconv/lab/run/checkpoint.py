@@ -58,12 +58,18 @@ class Checkpoints:
         self._source, self._data = source, data
         self._learner, self._optimisers, self._generators = learner, optimisers, generators
 
-    def save(self, state: RunState, best: Mapping[str, Tensor]) -> None:
+    def save(
+        self,
+        state: RunState,
+        best: Mapping[str, Tensor],
+        others: Mapping[int, Mapping[str, Tensor]] | None = None,
+    ) -> None:
         """Write a checkpoint.
 
         Args:
             state: how far the run is.
             best: the selected weights.
+            others: weights of other choices, by epoch.
         """
         generators = self._ranks.all_say(self._generators.own())
         if self._ranks.first:
@@ -72,17 +78,21 @@ class Checkpoints:
                 "learner": self._learner.state_dict(),
                 "optimisers": self._state_of_optimisers(),
                 "best": dict(best),
+                "others": {epoch: dict(weights) for epoch, weights in (others or {}).items()},
                 "order": self._generators.epoch_order,
                 "generators": generators,
                 "data": dict(self._data),
             }
             write_state(self._directory, stored)
 
-    def load(self) -> tuple[RunState, dict[str, Tensor], list[str]]:
+    def load(
+        self,
+    ) -> tuple[RunState, dict[str, Tensor], dict[int, dict[str, Tensor]], list[str]]:
         """Go to where the last checkpoint was written.
 
         Returns:
-            How far the run is, the selected weights, and messages about damaged checkpoints.
+            How far the run is, the selected weights, those of other choices by epoch, and messages
+            about damaged checkpoints.
         """
         stored, messages = self._ranks.first_says(
             lambda: read_state(self._directory, fits=self._check)
@@ -90,12 +100,13 @@ class Checkpoints:
         if stored is None:
             if self._ranks.count > 1:
                 self._learner.load_state_dict(self._ranks.first_says(self._learner.state_dict))
-            return RunState(), {}, messages
+            return RunState(), {}, {}, messages
         self._learner.load_state_dict(stored["learner"])
         for name, optimiser in self._optimisers.items():
             optimiser.load_state_dict(stored["optimisers"][name])
         self._generators.restore(stored["order"], stored["generators"][self._ranks.own])
-        return RunState(**stored["run"]), stored["best"], messages
+        others = stored.get("others", {})  # checkpoints of before there was a choice have none
+        return RunState(**stored["run"]), stored["best"], others, messages
 
     def _check(self, stored: State) -> None:
         """Raise if this is no checkpoint of this run, before anything is changed."""

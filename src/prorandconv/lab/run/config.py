@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a config is read without waiting for what loads data
 FORMAT = 2
 """Of config.json. Files without a number are completed like those that users write."""
 
-ADDED: tuple[str, ...] = ("image_size",)
+ADDED: tuple[str, ...] = ("image_size", "select", "shifted_validation")
 """Fields that came later: files of this format may lack them and have their default then."""
 
 PLACES = ("data_root", "weights")
@@ -83,6 +83,10 @@ class RunConfig:
     """use only this many images of each domain for validation and test, for trials"""
     target_every: int = 10
     """evaluate on the targets every so many epochs; 0: only after the last"""
+    select: Literal["val", "val-shifted", "last"] = "val"
+    """weights that count: best on validation, best on shifted validation, or the last"""
+    shifted_validation: bool = False
+    """measure validation images under shifts too (val-shifted does so by itself)"""
     seed: int = 0
     """random seed of the initial weights, the order of images and the augmentation"""
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
@@ -102,6 +106,8 @@ class RunConfig:
         hints = get_type_hints(type(self))
         for name in (f.name for f in fields(self) if f.name not in ("options", "data")):
             object.__setattr__(self, name, typed(name, getattr(self, name), hints[name]))
+        if self.select == "val-shifted":
+            object.__setattr__(self, "shifted_validation", True)
         for name in ("epochs", "batch_size", "devices", "nodes"):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "a whole number from 1")
         for name in ("image_size", "train_images", "test_images"):

@@ -13,7 +13,7 @@ from .checkpoint import read_state
 from .config import RunConfig
 from .directory import BEST, RESULT, RunDirectory
 from .identity import refuse_other_data
-from .result import Result
+from .result import Result, selected
 
 
 @dataclass(frozen=True)
@@ -102,5 +102,5 @@ def _restored(directory: RunDirectory, config: RunConfig, result: Result) -> str
             f"{directory.path / BEST}: missing, and there is no checkpoint to restore it from; "
             f"remove {RESULT} and run the same command to train again"
         )
-    directory.write_best(state["best"], config, result["best_validation"]["epoch"])
+    directory.write_best(state["best"], config, selected(result)["epoch"])
     return f"{directory.path / BEST}: was missing, restored from the checkpoint"

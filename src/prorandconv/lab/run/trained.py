@@ -100,7 +100,7 @@ def load_trained(
 
     Args:
         run: the run's directory, done or not.
-        which: the best weights by validation, or the last ones.
+        which: the weights that the run has selected, or the last ones.
         data_root: the folder of data sets for :meth:`Trained.evaluate`, if it has moved.
         accelerator: auto, cpu, cuda or mps.
         trust_code: import a method or network that the run names as ``package.module:function``.

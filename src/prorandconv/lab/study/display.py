@@ -9,6 +9,7 @@ from ..launch.outcome import Outcome
 from ..paper import changed_options
 from ..run.config import RunConfig
 from ..run.display import duration
+from ..run.result import selected
 
 
 class StudyDisplay:
@@ -34,7 +35,7 @@ class StudyDisplay:
         if outcome.result is None:
             line += f"failed: {outcome.problem}"
         else:
-            average = outcome.result["best_validation"]["average"]
+            average = selected(outcome.result)["average"]
             line += "done" if average is None else f"{average:.2f} %"
         if self._done < self._total:
             line += f"; about {duration(left)} left"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from ..data.shifts import FAMILIES, LIMIT
 from ..progress import progress
 from ..run.build import open_benchmark
 from ..run.config import Execution, RunConfig
@@ -81,7 +82,10 @@ class Estimator:
         test = sum(self._count(config, name, "test") for name in targets)
         every = config.target_every
         measured = (left // every if every else 0) + 2  # at the end, and for the best weights
-        images = left * _limited(val, config.test_images) + measured * test
+        validation = _limited(val, config.test_images)
+        if config.shifted_validation:
+            validation += len(FAMILIES) * min(validation, LIMIT)
+        images = left * validation + measured * test
         training = left * _limited(train, config.train_images)
         return training * pace.training + images * pace.inference
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..paper import Row
 from ..run.config import RunConfig
-from ..run.result import Result
+from ..run.result import Result, selected
 from .settings import Settings
 from .table import Axis, Cell, Table, mean_of_all
 
@@ -23,8 +23,8 @@ class Reading:
     """their mean accuracy; none: the accuracy on the sources' validation split"""
 
     def value(self, result: Result) -> float | None:
-        """The figure, with the weights of best validation; None if a target was not measured."""
-        chosen = result["best_validation"]
+        """The figure, with the weights that count; None if a target was not measured."""
+        chosen = selected(result)
         if not self.targets:
             return float(chosen["val_accuracy"])
         if any(name not in chosen["targets"] for name in self.targets):
@@ -34,7 +34,7 @@ class Reading:
 
 def check_figures(result: Result) -> None:
     """Raise whatever comes first if a result has not all that a :class:`Reading` may ask for."""
-    chosen = result["best_validation"]
+    chosen = selected(result)
     for figure in (chosen["val_accuracy"], *(t["accuracy"] for t in chosen["targets"].values())):
         float(figure)
 
