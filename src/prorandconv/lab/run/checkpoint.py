@@ -17,6 +17,7 @@ from torch.optim import Optimizer
 
 from ..errors import RunError
 from ..methods.learner import Learner
+from .averaging import WeightAverage
 from .directory import PREVIOUS, STATE, RunDirectory
 from .generators import Generators
 from .identity import refuse_other_data
@@ -39,6 +40,7 @@ class Checkpoints:
         ranks: the first one reads and writes.
         learner: what is trained.
         optimisers: by name.
+        average: of the weights.
         generators: of this process.
         source: domains that are trained on, for messages.
         data: fingerprints of all images, which must not change; those of the first process count.
@@ -50,6 +52,7 @@ class Checkpoints:
         ranks: Ranks,
         learner: Learner,
         optimisers: Mapping[str, Optimizer],
+        average: WeightAverage,
         generators: Generators,
         source: Sequence[str],
         data: Mapping[str, str],
@@ -57,6 +60,7 @@ class Checkpoints:
         self._directory, self._ranks = directory, ranks
         self._source, self._data = source, data
         self._learner, self._optimisers, self._generators = learner, optimisers, generators
+        self._average = average
 
     def save(
         self,
@@ -77,6 +81,7 @@ class Checkpoints:
                 "run": asdict(state),
                 "learner": self._learner.state_dict(),
                 "optimisers": self._state_of_optimisers(),
+                "average": self._average.state(),
                 "best": dict(best),
                 "others": {epoch: dict(weights) for epoch, weights in (others or {}).items()},
                 "order": self._generators.epoch_order,
@@ -104,6 +109,8 @@ class Checkpoints:
         self._learner.load_state_dict(stored["learner"])
         for name, optimiser in self._optimisers.items():
             optimiser.load_state_dict(stored["optimisers"][name])
+        if "average" in stored:  # which older checkpoints do without
+            self._average.restore(stored["average"])
         self._generators.restore(stored["order"], stored["generators"][self._ranks.own])
         others = stored.get("others", {})  # checkpoints of before there was a choice have none
         return RunState(**stored["run"]), stored["best"], others, messages
@@ -171,7 +178,10 @@ def read_state(
 
 
 def network_weights(state: State) -> dict[str, Tensor]:
-    """The weights of the evaluated network in a checkpoint."""
+    """The weights of the evaluated network in a checkpoint: the average, if there is one."""
+    average: dict[str, Tensor] = state.get("average", {}).get("evaluated", {})
+    if average:
+        return average
     learner: Mapping[str, Any] = state["learner"]
     return {
         name.removeprefix(NETWORK): value

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a config is read without waiting for what loads data
 FORMAT = 2
 """Of config.json. Files without a number are completed like those that users write."""
 
-ADDED: tuple[str, ...] = ("image_size", "select", "shifted_validation")
+ADDED: tuple[str, ...] = ("image_size", "average", "select", "shifted_validation")
 """Fields that came later: files of this format may lack them and have their default then."""
 
 PLACES = ("data_root", "weights")
@@ -73,6 +73,8 @@ class RunConfig:
     """weight decay"""
     schedule: Literal["cosine", "constant"] = "cosine"
     """learning-rate schedule, by epoch"""
+    average: Literal["none", "ema", "swad"] = "none"
+    """evaluate averages of the weights: moving over all steps, or over those of the second half"""
     image_size: int | None = None
     """side in pixels that photos are resized to (default: the benchmark's)"""
     base_augmentation: bool = False

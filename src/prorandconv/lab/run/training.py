@@ -21,6 +21,7 @@ from torch import Tensor
 
 from ..errors import RunError
 from ..models import macs
+from .averaging import WeightAverage
 from .build import RunData, learner_of, network_of
 from .checkpoint import Checkpoints
 from .config import Execution, RunConfig
@@ -133,12 +134,14 @@ class Run:
         # Convolutions are faster with channels last.
         self.learner = learner.to(self.device).to(memory_format=torch.channels_last)
         self.optimisers = self.learner.optimisers(optimiser_maker(config))
+        self.average = WeightAverage(config, self.learner)
         self.generators = Generators(config.seed, ranks)
         self.checkpoints = Checkpoints(
             directory,
             ranks,
             self.learner,
             self.optimisers,
+            self.average,
             self.generators,
             config.source,
             self.data.fingerprints if ranks.first else {},
@@ -216,6 +219,7 @@ class Run:
                 )
             except NotFiniteError as error:
                 self._fail(error, batch, before)
+            self.average.take_step(state.epoch)
             state.step += 1
             state.loss_sum += loss_sum
             state.images_seen += seen
@@ -231,14 +235,16 @@ class Run:
     def finish_epoch(self) -> None:
         """Validate, measure the targets if it is their turn, select, and save."""
         state, config = self.state, self.config
-        measured = self.ranks.first_says(
-            lambda: self.measuring.after_epoch(self.learner.network, state.epoch + 1)
-        )
+        with self.average.in_place(self._batches(torch.Generator().manual_seed(0), 0)):
+            measured = self.ranks.first_says(
+                lambda: self.measuring.after_epoch(self.learner.network, state.epoch + 1)
+            )
+            if measured is not None:
+                line = state.end_epoch(measured, learning_rate(config, state.epoch))
+                if self.ranks.first:
+                    self._keep()
         if measured is None:
             self._save_and_stop()
-        line = state.end_epoch(measured, learning_rate(config, state.epoch))
-        if self.ranks.first:
-            self._keep()
         self.generators.epoch_order = self.generators.order.get_state()
         self.save()
         if self.ranks.first:
