@@ -322,3 +322,16 @@ def test_a_run_on_photos_is_trained_and_used_at_its_own_size(own_data, tmp_path)
     found = trained.evaluate()["two"].to_mapping()
     assert found == result["best_validation"]["targets"]["two"]
     assert train(config, Execution(runs=tmp_path, quiet=True)) == result
+
+
+def test_a_run_with_jitter_trains_on_other_images_and_resumes(small_run, tmp_path):
+    execution = Execution(runs=tmp_path, quiet=True)
+    plain, jittered = small_run("erm"), small_run("erm", jitter=0.5)
+    for config in (plain, jittered):
+        train(config, execution)
+    expected = outcome(jittered.directory(tmp_path))
+    assert expected[BEST] != outcome(plain.directory(tmp_path))[BEST]
+    (jittered.directory(tmp_path) / RESULT).unlink()
+    (jittered.directory(tmp_path) / STATE).unlink()
+    train(jittered, execution)
+    assert outcome(jittered.directory(tmp_path)) == expected

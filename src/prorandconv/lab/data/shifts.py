@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torchvision.transforms.v2 import functional as tvf
 
 from .images import Images, Subset
+from .pixels import warp
 from .splits import fingerprint
 
 LIMIT = 300
@@ -88,8 +88,7 @@ def zoom_and_shift(pixels: Tensor, index: Tensor) -> Tensor:
     maps = torch.zeros(len(pixels), 2, 3)
     maps[:, 0, 0] = maps[:, 1, 1] = ZOOM ** drawn[:, 0]
     maps[:, :, 2] = drawn[:, 1:] * 2 * SHIFT  # coordinates go from -1 to 1
-    grid = F.affine_grid(maps, list(pixels.shape), align_corners=False)
-    return _rounded(F.grid_sample(pixels.float(), grid, padding_mode="border", align_corners=False))
+    return warp(pixels, maps)
 
 
 Shift = Callable[[Tensor, Tensor], Tensor]

@@ -159,6 +159,7 @@ class Run:
             self.config.batch_size // self.config.processes,
             generator=order,
             augment=self.config.base_augmentation,
+            jitter=self.config.jitter,
             device=self.device,
             start=start,
             shard=(self.ranks.own, self.ranks.count),
