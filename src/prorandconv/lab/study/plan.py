@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from ..paper import Row
 from ..run.config import RunConfig
@@ -21,12 +22,16 @@ class Reading:
     config: RunConfig
     targets: tuple[str, ...] = ()
     """their mean accuracy; none: the accuracy on the sources' validation split"""
+    choice: str | None = None
+    """weights by their name in result.json; None: those that the run has selected"""
+    figure: Literal["val_accuracy", "val_shifted"] = "val_accuracy"
+    """what is read where there are no targets"""
 
     def value(self, result: Result) -> float | None:
-        """The figure, with the weights that count; None if a target was not measured."""
-        chosen = selected(result)
+        """The figure, with the weights of its choice; None if a target was not measured."""
+        chosen = selected(result) if self.choice is None else result[self.choice]
         if not self.targets:
-            return float(chosen["val_accuracy"])
+            return float(chosen[self.figure])
         if any(name not in chosen["targets"] for name in self.targets):
             return None
         return statistics.fmean(chosen["targets"][name]["accuracy"] for name in self.targets)
