@@ -7,6 +7,7 @@ import pytest
 
 from prorandconv.lab.errors import DataError
 from prorandconv.lab.run.config import RunConfig
+from prorandconv.lab.study.display import described
 from prorandconv.lab.study.paper import STUDIES, get_study
 from prorandconv.lab.study.plan import PlannedCell, PlannedTable, Reading, runs_of
 from prorandconv.lab.study.settings import Settings
@@ -224,3 +225,9 @@ def test_beyond_reads_both_rules_of_selection_from_the_same_runs():
     assert value("beyond-shifted", "usps") == 80.0
     assert (value("beyond-seen", "val"), value("beyond-seen", "val_shifted")) == (99.0, 60.0)
     assert len({frozenset(runs_of((table,), (0,))) for table in tables.values()}) == 1
+
+
+def test_a_run_is_described_with_what_it_adds():
+    config = RunConfig.paper("digits", jitter=0.5, average="ema", seed=2)
+    assert described(config) == "pro-randconv jitter=0.5 average=ema lenet mnist, seed 2"
+    assert described(RunConfig.paper("digits")) == "pro-randconv lenet mnist, seed 0"

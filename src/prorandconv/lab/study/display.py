@@ -9,6 +9,7 @@ from ..launch.outcome import Outcome
 from ..paper import changed_options
 from ..run.config import RunConfig
 from ..run.display import duration
+from ..run.plain_values import changed
 from ..run.result import selected
 
 
@@ -46,5 +47,7 @@ class StudyDisplay:
 def described(config: RunConfig) -> str:
     """A run in a few words."""
     options = (f"{name}={value}" for name, value in changed_options(config).items())
-    words = (config.method, *options, config.network, "+".join(config.source))
+    own = changed(config)
+    beyond = (f"{name}={own[name]}" for name in ("image_size", "jitter", "average") if name in own)
+    words = (config.method, *options, *beyond, config.network, "+".join(config.source))
     return f"{' '.join(words)}, seed {config.seed}"
