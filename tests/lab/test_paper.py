@@ -73,3 +73,9 @@ def test_the_papers_averages_are_those_of_its_rows():
             if average is None or "mnist_m_b" in values or row["row"] in known:
                 continue
             assert sum(values.values()) / len(values) == pytest.approx(average, abs=0.06)
+
+
+@pytest.mark.parametrize("change", [{"jitter": 0.5}, {"average": "ema"}])
+def test_the_paper_has_no_row_for_what_goes_beyond_it(change):
+    assert paper_row(RunConfig.paper("digits")) is not None
+    assert paper_row(RunConfig.paper("digits", **change)) is None

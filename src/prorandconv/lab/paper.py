@@ -87,6 +87,8 @@ def paper_row(run: RunConfig | Mapping[str, Any]) -> PaperRow | None:
         78.21
     """
     config = _plain(run)
+    if config.get("jitter", 0.0) or config.get("average", "none") != "none":
+        return None  # which the paper has not
     tables = sorted(paper_tables(), key=lambda table: table["table"] not in PREFERRED)
     for table in tables:
         if not _same_setting(table, config):

@@ -156,6 +156,35 @@ class TestWhatArrives:
         ((flagged, _),) = images.batches(23, generator=generator(), augment=True)
         assert torch.equal(plain, flagged)
 
+    def test_jitter_changes_every_image_and_no_label(self):
+        pixels = torch.randint(0, 256, (20, 3, 32, 32), dtype=torch.uint8, generator=generator())
+        form = ImageFormat(32, (0.5,) * 3, (0.5,) * 3, base_augmentation=False)
+        images = InMemoryImages(
+            pixels, torch.arange(20) % 4, classes=tuple("abcd"), split="train", format=form
+        )
+        ((plain, labels),) = images.batches(20, generator=generator())
+        ((moved, same),) = images.batches(20, generator=generator(), jitter=0.5)
+        assert torch.equal(labels, same)
+        assert not (plain == moved).flatten(1).all(1).any()
+
+    def test_without_jitter_the_generator_draws_what_it_did(self):
+        without, used = generator(), generator()
+        in_memory().batches(5, generator=without)
+        torch.randperm(23, generator=used)
+        assert torch.equal(without.get_state(), used.get_state())
+
+    def test_an_epoch_with_jitter_is_entered_in_its_middle(self, images):
+        options = {"augment": True, "jitter": 0.5}
+        whole = list(images.batches(7, generator=generator(), **options))
+        rest = list(images.batches(7, generator=generator(), start=1, **options))
+        assert len(rest) == len(whole) - 1
+        assert all(torch.equal(a[0], b[0]) for a, b in zip(rest, whole[1:], strict=True))
+
+    @pytest.mark.parametrize("split", ["val", "test"])
+    def test_validation_and_test_are_never_jittered(self, split):
+        with pytest.raises(ProRandConvError, match=f"jitter: got 0.5, .*the {split} split is"):
+            in_memory(split=split).batches(5, generator=generator(), jitter=0.5)
+
     @pytest.mark.parametrize("split", ["val", "test"])
     def test_validation_and_test_are_never_augmented(self, split):
         with pytest.raises(ProRandConvError, match=f"the {split} split is never augmented"):

@@ -1,8 +1,9 @@
 """Resizing, flipping and translating batches of stored images."""
 
+import pytest
 import torch
 
-from prorandconv.lab.data.pixels import flip, resize, translate
+from prorandconv.lab.data.pixels import flip, jitter_maps, resize, translate, warp
 
 
 def test_resizing_keeps_a_plain_image_plain():
@@ -42,3 +43,29 @@ def test_translation_moves_rows_as_well_as_columns():
     corner = torch.tensor([[0.0, 0.0], [1.0, 0.0]])
     top, bottom = translate(images, torch.tensor([True, True]), corner)[:, 0, 0, 0]
     assert bottom - top > 20
+
+
+def point(row, column):
+    pixels = torch.zeros(1, 1, 20, 20, dtype=torch.uint8)
+    pixels[0, 0, row, column] = 255
+    return pixels
+
+
+@pytest.mark.parametrize(
+    ("drawn", "strength", "before", "after"),
+    [
+        ([0.0, 0.0, 0.0, 0.0], 1.0, (3, 7), (3, 7)),
+        ([0.0, 1.0, 0.0, 0.0], 1.0, (10, 10), (10, 6)),  # a fifth of the side
+        ([0.0, 0.0, -1.0, 0.0], 0.5, (10, 10), (12, 10)),  # half of it, the other way
+    ],
+)
+def test_a_jitter_moves_a_point_as_its_strength_says(drawn, strength, before, after):
+    moved = warp(point(*before), jitter_maps(torch.tensor([drawn]), strength))
+    assert torch.equal(moved, point(*after))
+
+
+def test_the_strongest_jitter_zooms_by_1_4_and_turns_by_15_degrees():
+    zoomed, turned = jitter_maps(torch.tensor([[1.0, 0, 0, 0], [0, 0, 0, 1.0]]), 1.0)
+    torch.testing.assert_close(zoomed, torch.tensor([[1.4, 0, 0], [0, 1.4, 0]]))
+    expected = torch.tensor([[0.965926, -0.258819, 0], [0.258819, 0.965926, 0]])
+    torch.testing.assert_close(turned, expected)

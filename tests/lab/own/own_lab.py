@@ -34,6 +34,18 @@ def plain(classes: int, image_size: int) -> nn.Module:
     )
 
 
+def normalised(classes: int, image_size: int) -> nn.Module:
+    """With batch normalisation, whose statistics depend on the weights before it."""
+    return nn.Sequential(
+        nn.AvgPool2d(4),
+        nn.Conv2d(3, 8, 3),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(8 * (image_size // 4 - 2) ** 2, classes),
+    )
+
+
 class PrecisionBound(nn.Linear):
     """Takes images for other classes when it computes with other numbers."""
 

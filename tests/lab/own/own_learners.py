@@ -13,6 +13,7 @@ from torch import nn
 from prorandconv.lab.data.benchmarks.digits import FORMAT
 from prorandconv.lab.methods import Method, method_class
 from prorandconv.lab.methods.learner import Learner, OneLoss, Task, cross_entropy
+from prorandconv.lab.run.averaging import WeightAverage
 from prorandconv.lab.run.checkpoint import Checkpoints, checksum
 from prorandconv.lab.run.directory import RunDirectory
 from prorandconv.lab.run.generators import Generators
@@ -202,7 +203,8 @@ class Trial:
         self.optimisers = self.learner.optimisers(optimiser_maker(config))
         self.generators = Generators(0, ranks)
         self.ranks = ranks
-        parts = (ranks, self.learner, self.optimisers, self.generators, ("mnist",), {})
+        average = WeightAverage(config, self.learner)
+        parts = (ranks, self.learner, self.optimisers, average, self.generators, ("mnist",), {})
         self.checkpoints = Checkpoints(RunDirectory(Path(folder)), *parts)
 
     def steps(self, first, last):

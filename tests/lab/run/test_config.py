@@ -283,3 +283,22 @@ def test_paths_are_absolute_for_a_process_in_another_folder(tmp_path, monkeypatc
 def test_the_directory_says_what_the_run_is(tmp_path):
     config = RunConfig.paper("pacs", ["photo", "art"], "erm")
     assert config.directory(tmp_path) == tmp_path / "pacs" / "erm" / "art+photo" / config.hash
+
+
+def test_the_size_of_photos_is_part_of_the_run(own_folder):
+    usual = own_folder("data")
+    small = usual.renewed(image_size=112)
+    assert (usual.format.image_size, small.format.image_size) == (224, 112)
+    assert small.hash != usual.hash
+    assert RunConfig.from_mapping(small.to_mapping()) == small
+
+
+def test_the_benchmarks_own_size_is_the_same_run_as_none(own_folder):
+    usual = own_folder("data")
+    assert usual.renewed(image_size=224) == usual
+
+
+def test_digits_have_one_size():
+    with pytest.raises(ProRandConvError, match="image_size: got 64, expected 32, the size of all"):
+        RunConfig.paper("digits", image_size=64)
+    assert RunConfig.paper("digits", image_size=32) == RunConfig.paper("digits")

@@ -311,3 +311,27 @@ def test_tensorboard_gets_the_metrics(small_run, tmp_path):
     losses = [event.value for event in events.Scalars("train_loss")]
     assert losses == pytest.approx([line["train_loss"] for line in lines(folder)])
     assert "targets/fonts" in events.Tags()["scalars"]
+
+
+def test_a_run_on_photos_is_trained_and_used_at_its_own_size(own_data, tmp_path):
+    config = own_data.config(image_size=20)
+    result = train(config, Execution(runs=tmp_path, quiet=True))
+    trained = load_trained(config.directory(tmp_path), trust_code=True)
+    assert trained.config.format.image_size == 20
+    assert trained.benchmark.load("two", "test").format.image_size == 20
+    found = trained.evaluate()["two"].to_mapping()
+    assert found == result["best_validation"]["targets"]["two"]
+    assert train(config, Execution(runs=tmp_path, quiet=True)) == result
+
+
+def test_a_run_with_jitter_trains_on_other_images_and_resumes(small_run, tmp_path):
+    execution = Execution(runs=tmp_path, quiet=True)
+    plain, jittered = small_run("erm"), small_run("erm", jitter=0.5)
+    for config in (plain, jittered):
+        train(config, execution)
+    expected = outcome(jittered.directory(tmp_path))
+    assert expected[BEST] != outcome(plain.directory(tmp_path))[BEST]
+    (jittered.directory(tmp_path) / RESULT).unlink()
+    (jittered.directory(tmp_path) / STATE).unlink()
+    train(jittered, execution)
+    assert outcome(jittered.directory(tmp_path)) == expected

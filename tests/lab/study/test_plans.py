@@ -7,6 +7,7 @@ import pytest
 
 from prorandconv.lab.errors import DataError
 from prorandconv.lab.run.config import RunConfig
+from prorandconv.lab.study.display import described
 from prorandconv.lab.study.paper import STUDIES, get_study
 from prorandconv.lab.study.plan import PlannedCell, PlannedTable, Reading, runs_of
 from prorandconv.lab.study.settings import Settings
@@ -91,7 +92,7 @@ def test_runs_are_shared_between_studies():
     assert len(runs["receptive-field"] & runs["smoothing"]) == 7
     default = RunConfig.paper("digits").hash
     without = {name for name, own in runs.items() if default not in own}
-    assert without == {"efficiency", "receptive-field", "smoothing", "bounds"}
+    assert without == {"efficiency", "receptive-field", "smoothing", "bounds", "beyond"}
 
 
 @pytest.mark.parametrize("name", [name for name in STUDIES if name != "efficiency"])
@@ -172,3 +173,61 @@ def test_a_cell_is_the_mean_of_its_readings_and_needs_all_of_them():
         "r, c, seed 1: a, b absent when the run was measured",
         "failed: r, c, seed 1: no luck",
     )
+
+
+def test_a_study_of_photos_of_another_size_says_so_beside_the_papers_figures():
+    (table, _) = planned("pacs-single", image_size=128)
+    assert any("images of 128 pixels on pacs, where the paper has 224" in n for n in table.notes)
+    sizes = {config.format.image_size for config in runs_of((table,), (0,)).values()}
+    assert sizes == {128}
+
+
+def test_settings_without_a_size_keep_the_names_of_older_studies():
+    assert Settings(seeds=1).hash == "1815f4cf6592"
+    assert Settings(seeds=1, image_size=128).hash != Settings(seeds=1).hash
+
+
+def test_beyond_adds_each_part_alone_then_all_then_all_but_one():
+    table = planned("beyond", epochs=20)[0]
+    found = {}
+    for row in table.rows:
+        config = table.cells[row, "usps"].readings[0].config
+        found[row] = (config.options.consistency, config.jitter, config.average)
+    assert found == {
+        "Pro-RandConv": (0.0, 0.0, "none"),
+        "+ consistency": (5.0, 0.0, "none"),
+        "+ jitter": (0.0, 0.5, "none"),
+        "+ EMA": (0.0, 0.0, "ema"),
+        "+ SWAD": (0.0, 0.0, "swad"),
+        "+ all (with EMA)": (5.0, 0.5, "ema"),
+        "all but consistency": (0.0, 0.5, "ema"),
+        "all but jitter": (5.0, 0.0, "ema"),
+        "all but EMA": (5.0, 0.5, "none"),
+    }
+    assert table.cells["Pro-RandConv", "usps"].paper == 93.67
+    assert table.cells["+ EMA", "usps"].paper is None
+
+
+def test_beyond_reads_both_rules_of_selection_from_the_same_runs():
+    tables = {table.name: table for table in planned("beyond")}
+    stored = {
+        "selected": "best_validation",
+        "best_validation": {"val_accuracy": 99.0, "targets": {"usps": {"accuracy": 70.0}}},
+        "best_shifted": {"val_shifted": 60.0, "targets": {"usps": {"accuracy": 80.0}}},
+    }
+
+    def value(table, column):
+        (reading,) = tables[table].cells["+ jitter", column].readings
+        assert reading.config.shifted_validation
+        return reading.value(stored)
+
+    assert value("beyond-validation", "usps") == 70.0
+    assert value("beyond-shifted", "usps") == 80.0
+    assert (value("beyond-seen", "val"), value("beyond-seen", "val_shifted")) == (99.0, 60.0)
+    assert len({frozenset(runs_of((table,), (0,))) for table in tables.values()}) == 1
+
+
+def test_a_run_is_described_with_what_it_adds():
+    config = RunConfig.paper("digits", jitter=0.5, average="ema", seed=2)
+    assert described(config) == "pro-randconv jitter=0.5 average=ema lenet mnist, seed 2"
+    assert described(RunConfig.paper("digits")) == "pro-randconv lenet mnist, seed 0"

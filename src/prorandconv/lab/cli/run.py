@@ -30,7 +30,7 @@ class Loading:
     """Which network of a run is loaded, and how."""
 
     which: Literal["best", "last"] = "best"
-    """the best weights by validation, or the last ones"""
+    """the weights that the run has selected (by default: best validation), or the last ones"""
     trust_code: bool = False
     """import a method or network that the run's config.json names as package.module:function"""
 
@@ -175,7 +175,8 @@ class Export:
 
 CHOICES = {
     "best_validation": "best validation",
-    "best": "best validation",
+    "best_shifted": "best shifted validation",
+    "best": "selected weights",
     "last": "last epoch",
     "oracle": "oracle: best target",
 }

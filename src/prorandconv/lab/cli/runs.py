@@ -23,7 +23,7 @@ class Runs:
     """List the runs in a folder, a line each.
 
     Accuracies are in %: on the sources' validation split, and the average over the targets with
-    the weights that are best by validation.
+    the weights that each run has selected.
     """
 
     directory: Folder = Path("runs")

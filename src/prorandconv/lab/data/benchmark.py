@@ -24,6 +24,7 @@ Published = Mapping[str, Mapping[str, int | tuple[int, ...]]]
 class Recipe:
     """A benchmark's default hyper-parameters."""
 
+    image_size: int
     epochs: int
     epochs_multi_source: int
     batch_size: int
@@ -36,6 +37,7 @@ class Recipe:
 
 
 DIGITS_RECIPE = Recipe(
+    image_size=32,
     epochs=500,
     epochs_multi_source=500,
     batch_size=64,
@@ -47,6 +49,7 @@ DIGITS_RECIPE = Recipe(
 )
 
 PHOTO_RECIPE = Recipe(
+    image_size=224,
     epochs=50,
     epochs_multi_source=150,
     batch_size=64,

@@ -266,7 +266,7 @@ def folder_benchmark(
     sources: str = "",
     user_data: bool = False,
 ) -> Benchmark:
-    """A benchmark of image folders: 224 pixels, ResNet-18, and the paper's recipe for PACS.
+    """A benchmark of image folders: ResNet-18, and the paper's recipe for PACS.
 
     Args:
         name: the benchmark's name.
@@ -280,7 +280,8 @@ def folder_benchmark(
         sources: where to get the data.
         user_data: whether the images are the user's own.
     """
-    form = ImageFormat(224, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
+    size = options.image_size or PHOTO_RECIPE.image_size
+    form = ImageFormat(size, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
     return Benchmark(
         name=name,
         classes=classes,

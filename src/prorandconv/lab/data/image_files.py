@@ -66,10 +66,12 @@ class Options:
         cache_bytes: limit of decoded images kept in memory, in bytes; 0 keeps none.
         workers: processes that decode; 0 decodes in the calling process, None means one for each
             core.
+        image_size: side in pixels that images are resized to; None means the benchmark's.
     """
 
     cache_bytes: int = CACHE_BYTES
     workers: int | None = None
+    image_size: int | None = None
     cache: DecodedCache = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +79,8 @@ class Options:
             raise ProRandConvError.about("cache_bytes", self.cache_bytes, "a number from 0")
         if self.workers is not None and self.workers < 0:
             raise ProRandConvError.about("workers", self.workers, "None or a number from 0")
+        if self.image_size is not None and self.image_size < 1:
+            raise ProRandConvError.about("image_size", self.image_size, "None or a number from 1")
         object.__setattr__(self, "cache", DecodedCache(self.cache_bytes))
 
     @property

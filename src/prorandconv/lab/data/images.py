@@ -11,7 +11,7 @@ from torch import Tensor
 from typing_extensions import Self
 
 from ...errors import ProRandConvError
-from .pixels import flip, normalise, resize, translate
+from .pixels import flip, jitter_maps, normalise, resize, translate, warp
 from .splits import Split, fingerprint
 
 Batch = tuple[Tensor, Tensor]
@@ -38,33 +38,46 @@ class EpochPlan:
     order: Tensor
     moves: tuple[Tensor, Tensor, Tensor] | None = None
     """which images are flipped, which translated, and the corners of the translated ones"""
+    maps: Tensor | None = None
+    """of the jitter: zoom, shift and turn of each image"""
 
     @classmethod
-    def draw(cls, count: int, generator: torch.Generator | None, *, augment: bool) -> EpochPlan:
-        """Draw the order of an epoch and, if asked for, its base augmentation."""
+    def draw(
+        cls,
+        count: int,
+        generator: torch.Generator | None,
+        *,
+        augment: bool,
+        jitter: float = 0.0,
+    ) -> EpochPlan:
+        """Draw the order of an epoch and, if asked for, its base augmentation and its jitter."""
         if generator is None:
             return cls(torch.arange(count))
         order = torch.randperm(count, generator=generator)
-        if not augment:
-            return cls(order)
-        flipped = torch.rand(count, generator=generator) < 0.5
-        translated = torch.rand(count, generator=generator) < 0.5
-        return cls(order, (flipped, translated, torch.rand(count, 2, generator=generator)))
+        moves = maps = None
+        if augment:
+            flipped = torch.rand(count, generator=generator) < 0.5
+            translated = torch.rand(count, generator=generator) < 0.5
+            moves = (flipped, translated, torch.rand(count, 2, generator=generator))
+        if jitter:
+            maps = jitter_maps(torch.rand(count, 4, generator=generator) * 2 - 1, jitter)
+        return cls(order, moves, maps)
 
     def part(self, positions: Tensor) -> EpochPlan:
         """The plan of some positions of the epoch."""
-        if self.moves is None:
-            return EpochPlan(self.order[positions])
-        flipped, translated, corner = self.moves
-        moves = (flipped[positions], translated[positions], corner[positions])
-        return EpochPlan(self.order[positions], moves)
+        moves = None
+        if self.moves is not None:
+            flipped, translated, corner = self.moves
+            moves = (flipped[positions], translated[positions], corner[positions])
+        maps = None if self.maps is None else self.maps[positions]
+        return EpochPlan(self.order[positions], moves, maps)
 
     def augmented(self, images: Tensor) -> Tensor:
-        """Flip and translate the images of this part of the epoch."""
-        if self.moves is None:
-            return images
-        flipped, translated, corner = (part.to(images.device) for part in self.moves)
-        return translate(flip(images, flipped), translated, corner)
+        """Flip, translate and jitter the images of this part of the epoch."""
+        if self.moves is not None:
+            flipped, translated, corner = (part.to(images.device) for part in self.moves)
+            images = translate(flip(images, flipped), translated, corner)
+        return images if self.maps is None else warp(images, self.maps.to(images.device))
 
 
 class Images(ABC):
@@ -101,6 +114,7 @@ class Images(ABC):
         *,
         generator: torch.Generator | None = None,
         augment: bool = False,
+        jitter: float = 0.0,
         device: torch.device | str = "cpu",
         drop_last: bool = False,
         start: int = 0,
@@ -117,6 +131,7 @@ class Images(ABC):
             generator: shuffles, and draws the base augmentation; a CPU generator. None keeps the
                 stored order.
             augment: apply the benchmark's base augmentation (none for Digits); training only.
+            jitter: strength from 0 to 1 of a random zoom, shift and turn; training only.
             device: where batches go.
             drop_last: leave out a last batch that is not full.
             start: the first batch wanted.
@@ -133,13 +148,20 @@ class Images(ABC):
             raise ProRandConvError.about(
                 "augment", augment, f"False: the {self.split} split is never augmented"
             )
-        if augment and generator is None:
+        if jitter and self.split != "train":
+            raise ProRandConvError.about(
+                "jitter", jitter, f"0: the {self.split} split is never augmented"
+            )
+        if (augment or jitter) and generator is None:
             raise ProRandConvError.about("generator", generator, "a generator, to augment with")
         rank, ranks = shard
         if not 0 <= rank < ranks:
             raise ProRandConvError.about("shard", shard, "(rank, ranks) with 0 <= rank < ranks")
         plan = EpochPlan.draw(
-            len(self), generator, augment=augment and self.format.base_augmentation
+            len(self),
+            generator,
+            augment=augment and self.format.base_augmentation,
+            jitter=jitter,
         )
         positions = torch.arange(rank, len(self) // ranks * ranks, ranks)
         parts = list(torch.split(positions, batch_size))

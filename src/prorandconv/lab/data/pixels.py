@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torchvision.transforms.v2 import functional as tvf
 
 TRANSLATION_SCALE = 1.125
 """Random translation enlarges an image by this factor and crops it back to its size, as in the
 protocol that the paper follows for PACS, OfficeHome and VLCS."""
+
+JITTER_ZOOM, JITTER_SHIFT, JITTER_TURN = 1.4, 0.2, 15.0
+"""The strongest jitter: zoom by this factor either way, shift by this share of the side, and turn
+by so many degrees."""
 
 
 def resize(images: Tensor, size: int, *, chunk: int = 4096) -> Tensor:
@@ -85,3 +91,33 @@ def translate(images: Tensor, chosen: Tensor, corner: Tensor) -> Tensor:
     result = images.clone()
     result[chosen] = large[one, channel, rows[:, None, :, None], columns[:, None, None, :]]
     return result
+
+
+def jitter_maps(drawn: Tensor, strength: float) -> Tensor:
+    """Affine maps of a jitter, for :func:`warp`.
+
+    Args:
+        drawn: zoom, two shifts and turn of each image, ``(N, 4)`` in [-1, 1].
+        strength: from 0 to 1, of the strongest zoom, shift and turn.
+
+    Returns:
+        ``(N, 2, 3)``.
+    """
+    zoom = (1 + strength * (JITTER_ZOOM - 1)) ** drawn[:, 0]
+    angle = drawn[:, 3] * strength * math.radians(JITTER_TURN)
+    cos, sin = zoom * angle.cos(), zoom * angle.sin()
+    x, y = (2 * strength * JITTER_SHIFT * drawn[:, 1:3]).unbind(1)  # coordinates go from -1 to 1
+    rows = (torch.stack([cos, -sin, x], 1), torch.stack([sin, cos, y], 1))
+    return torch.stack(rows, 1)
+
+
+def warp(images: Tensor, maps: Tensor) -> Tensor:
+    """Take the points of each image from elsewhere in it; beyond its border, the border goes on.
+
+    Args:
+        images: uint8 ``(N, C, H, W)``.
+        maps: from places in the result to places in the image, ``(N, 2, 3)``; both go from -1 to 1.
+    """
+    grid = F.affine_grid(maps, list(images.shape), align_corners=False)
+    found = F.grid_sample(images.float(), grid, padding_mode="border", align_corners=False)
+    return found.round().clamp(0, 255).to(torch.uint8)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from ... import ProRandConv
 from ...block_transform import EPS
 from ...checks import Range
+from ...errors import ProRandConvError
 from ...functional import ContrastPart, Padding
 from ..data import ImageFormat
 from .augmenting import Augmenting
-from .learner import Augment
+from .consistency import divergence
+from .learner import Augment, Loss
 
 
 @dataclass(frozen=True)
@@ -19,7 +26,9 @@ class ProRandConvMethod(Augmenting):
     """For each mini-batch, draw one random convolution block, apply it L times, learn from both.
 
     The loss is the mean cross-entropy of the original images X_0 and the augmented images X_L, in
-    one forward pass. Every component of the block can be switched off.
+    one forward pass. Every component of the block can be switched off. Beyond the paper, the loss
+    may have a second part, λ times the Jensen-Shannon divergence of the predictions for X_0 and
+    X_L, and a second X_L may be drawn.
     """
 
     kernel_size: int = 3
@@ -52,6 +61,24 @@ class ProRandConvMethod(Augmenting):
     """feed [-1, 1] to the network as it is, or mapped to the range of normalised pixels"""
     mode: Literal["batch", "sample"] = "batch"
     """one draw for the mini-batch, or one for each image"""
+    consistency: float = 0.0
+    """λ, the weight of the Jensen-Shannon divergence of predictions for all views; 0: none"""
+    views: int = 1
+    """how many X_L are drawn of X_0, each by its own block: 1 or 2"""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.consistency) and self.consistency >= 0):
+            raise ProRandConvError.about("consistency", self.consistency, "a number from 0")
+        if self.views not in (1, 2):
+            raise ProRandConvError.about("views", self.views, "1 or 2")
+        if self._compares and self.selection != "both":
+            raise ProRandConvError.about(
+                "selection", self.selection, "both, to compare original and augmented images"
+            )
+
+    @property
+    def _compares(self) -> bool:
+        return self.consistency > 0 or self.views > 1
 
     def augmentation(self, format: ImageFormat) -> Augment:
         """The random convolution block."""
@@ -76,6 +103,23 @@ class ProRandConvMethod(Augmenting):
         )
 
         return lambda x, generator: augment(x, params=augment.draw(x, generator))
+
+    def loss(self, format: ImageFormat) -> Loss:
+        """Mean cross-entropy of all views, and their consistency, in one forward pass."""
+        if not self._compares:
+            return super().loss(format)
+        augment = self.augmentation(format)
+        count = 1 + self.views
+
+        def loss(network: nn.Module, x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
+            # Images are computed in full precision, whatever the network computes in.
+            with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
+                images = torch.cat([x, *(augment(x, generator) for _ in range(self.views))])
+            predictions = network(images)
+            task = F.cross_entropy(predictions, y.repeat(count))
+            return task + self.consistency * divergence(predictions.chunk(count))
+
+        return loss
 
 
 @dataclass(frozen=True)

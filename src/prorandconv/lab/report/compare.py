@@ -164,7 +164,7 @@ def _progress(run: ReportedRun) -> tuple[bool, int]:
 
 
 def table_of(comparison: Comparison, name: str) -> Table:
-    """Methods by targets, with the weights that are best by validation."""
+    """Methods by targets, with the weights that each run has selected."""
     runs, targets = comparison.runs, comparison.targets
     done = [run.result for run in runs if run.result is not None]
     seeds = tuple(sorted({run.config["seed"] for run in runs}))

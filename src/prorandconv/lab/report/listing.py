@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ..errors import ReportError
 from ..paper import changed_options
 from ..run.directory import CONFIG, METRICS, RESULT, STATE, RunDirectory, run_directories
+from ..run.result import selected
 from .read import ReportedRun
 
 RunStatus = Literal["done", "running", "stopped", "diverged", "empty", "damaged"]
@@ -37,11 +38,11 @@ class ListedRun:
     epochs: int | None = None
     """epochs asked for"""
     val_accuracy: float | None = None
-    """on the sources' validation split: of the best weights if done, else of the last epoch"""
+    """on the sources' validation split: of the selected weights if done, else of the last epoch"""
     average: float | None = None
-    """over the targets, with the best weights; None until the run is done"""
+    """over the targets, with the selected weights; None until the run is done"""
     targets: Mapping[str, float] = field(default_factory=dict)
-    """accuracy by target, with the best weights"""
+    """accuracy by target, with the selected weights"""
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -65,7 +66,7 @@ def _listed(home: Path) -> ListedRun:
         run = ReportedRun.read(home)
     except ReportError as error:
         return ListedRun(str(home), "damaged", age, problems=(str(error.problem),))
-    best = run.result["best_validation"] if run.result is not None else {}
+    best = selected(run.result) if run.result is not None else {}
     last = run.metrics[-1] if run.metrics else {}
     return ListedRun(
         str(home),

@@ -72,7 +72,7 @@ def compare_runs(
 
     Args:
         runs: directories, two or more.
-        which: the best weights by validation, or the last ones.
+        which: the weights that each run has selected, or the last ones.
         data_root: the folder of data sets, if it has moved.
         accelerator: auto, cpu, cuda or mps.
         trust_code: import a method or network that a run names as ``package.module:function``.

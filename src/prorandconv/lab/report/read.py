@@ -20,6 +20,7 @@ from ..errors import ReportError
 from ..run.config import PLACES
 from ..run.directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, notes
 from ..run.evaluation import Evaluation
+from ..run.result import selected
 from ..study.fingerprints import conflicts, fingerprints
 from ..study.table import STUDY, Table
 
@@ -64,7 +65,7 @@ class ReportedRun:
 
     @cached_property
     def targets(self) -> dict[str, Evaluation]:
-        """The targets, measured with the best weights by validation; empty if not done."""
+        """The targets, measured with the selected weights; empty if not done."""
         return {} if self.result is None else _targets(self.result)
 
     @property
@@ -228,7 +229,7 @@ def _config(stored: Plain, path: Path) -> Plain:
 
 
 def _targets(result: Plain) -> dict[str, Evaluation]:
-    stored = result["best_validation"]["targets"]
+    stored = selected(result)["targets"]
     return {name: Evaluation.from_mapping(target) for name, target in stored.items()}
 
 

@@ -8,8 +8,9 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from ..data import Benchmark, Images, Split, get_benchmark
+from ..data import Benchmark, Images, Options, Split, get_benchmark
 from ..data.images import InMemoryImages, Subset
+from ..data.shifts import all_shifted
 from ..errors import DataError, RunError
 from ..files import data_root
 from ..methods.learner import Learner, Task
@@ -19,13 +20,18 @@ from .evaluation import Targets
 from .identity import DataIdentity
 
 
+def open_benchmark(config: RunConfig) -> Benchmark:
+    """The benchmark of a run as it is there now, with images of the run's size."""
+    return get_benchmark(config.benchmark, config.data_root, Options(image_size=config.image_size))
+
+
 def benchmark_of(config: RunConfig) -> Benchmark:
     """The benchmark of a run, with the data that the run is named after.
 
     Raises:
         DataError: the data is another one now.
     """
-    benchmark = get_benchmark(config.benchmark, config.data_root)
+    benchmark = open_benchmark(config)
     own, there = config.identity, DataIdentity.of(benchmark)
     if own != there:
         names = {"domains": "domains", "classes": "classes", "content": "images"}
@@ -41,6 +47,8 @@ def benchmark_of(config: RunConfig) -> Benchmark:
 class RunData:
     """The images of a run: training and validation images of its source, and its targets.
 
+    Validation images are there under shifts too, by family, if the run asks for them.
+
     Args:
         config: the run.
     """
@@ -49,6 +57,7 @@ class RunData:
         benchmark = benchmark_of(config)
         self.training = _source(config, benchmark, "train", config.train_images)
         self.validation = _source(config, benchmark, "val", config.test_images)
+        self.shifted = all_shifted(self.validation) if config.shifted_validation else {}
         self.targets = Targets(benchmark, config.source, config.test_images)
 
     @cached_property

@@ -17,6 +17,7 @@ from torch.optim import Optimizer
 
 from ..errors import RunError
 from ..methods.learner import Learner
+from .averaging import WeightAverage
 from .directory import PREVIOUS, STATE, RunDirectory
 from .generators import Generators
 from .identity import refuse_other_data
@@ -39,6 +40,7 @@ class Checkpoints:
         ranks: the first one reads and writes.
         learner: what is trained.
         optimisers: by name.
+        average: of the weights.
         generators: of this process.
         source: domains that are trained on, for messages.
         data: fingerprints of all images, which must not change; those of the first process count.
@@ -50,6 +52,7 @@ class Checkpoints:
         ranks: Ranks,
         learner: Learner,
         optimisers: Mapping[str, Optimizer],
+        average: WeightAverage,
         generators: Generators,
         source: Sequence[str],
         data: Mapping[str, str],
@@ -57,13 +60,20 @@ class Checkpoints:
         self._directory, self._ranks = directory, ranks
         self._source, self._data = source, data
         self._learner, self._optimisers, self._generators = learner, optimisers, generators
+        self._average = average
 
-    def save(self, state: RunState, best: Mapping[str, Tensor]) -> None:
+    def save(
+        self,
+        state: RunState,
+        best: Mapping[str, Tensor],
+        others: Mapping[int, Mapping[str, Tensor]] | None = None,
+    ) -> None:
         """Write a checkpoint.
 
         Args:
             state: how far the run is.
             best: the selected weights.
+            others: weights of other choices, by epoch.
         """
         generators = self._ranks.all_say(self._generators.own())
         if self._ranks.first:
@@ -71,18 +81,23 @@ class Checkpoints:
                 "run": asdict(state),
                 "learner": self._learner.state_dict(),
                 "optimisers": self._state_of_optimisers(),
+                "average": self._average.state(),
                 "best": dict(best),
+                "others": {epoch: dict(weights) for epoch, weights in (others or {}).items()},
                 "order": self._generators.epoch_order,
                 "generators": generators,
                 "data": dict(self._data),
             }
             write_state(self._directory, stored)
 
-    def load(self) -> tuple[RunState, dict[str, Tensor], list[str]]:
+    def load(
+        self,
+    ) -> tuple[RunState, dict[str, Tensor], dict[int, dict[str, Tensor]], list[str]]:
         """Go to where the last checkpoint was written.
 
         Returns:
-            How far the run is, the selected weights, and messages about damaged checkpoints.
+            How far the run is, the selected weights, those of other choices by epoch, and messages
+            about damaged checkpoints.
         """
         stored, messages = self._ranks.first_says(
             lambda: read_state(self._directory, fits=self._check)
@@ -90,12 +105,15 @@ class Checkpoints:
         if stored is None:
             if self._ranks.count > 1:
                 self._learner.load_state_dict(self._ranks.first_says(self._learner.state_dict))
-            return RunState(), {}, messages
+            return RunState(), {}, {}, messages
         self._learner.load_state_dict(stored["learner"])
         for name, optimiser in self._optimisers.items():
             optimiser.load_state_dict(stored["optimisers"][name])
+        if "average" in stored:  # which older checkpoints do without
+            self._average.restore(stored["average"])
         self._generators.restore(stored["order"], stored["generators"][self._ranks.own])
-        return RunState(**stored["run"]), stored["best"], messages
+        others = stored.get("others", {})  # checkpoints of before there was a choice have none
+        return RunState(**stored["run"]), stored["best"], others, messages
 
     def _check(self, stored: State) -> None:
         """Raise if this is no checkpoint of this run, before anything is changed."""
@@ -160,7 +178,10 @@ def read_state(
 
 
 def network_weights(state: State) -> dict[str, Tensor]:
-    """The weights of the evaluated network in a checkpoint."""
+    """The weights of the evaluated network in a checkpoint: the average, if there is one."""
+    average: dict[str, Tensor] = state.get("average", {}).get("evaluated", {})
+    if average:
+        return average
     learner: Mapping[str, Any] = state["learner"]
     return {
         name.removeprefix(NETWORK): value

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a config is read without waiting for what loads data
 FORMAT = 2
 """Of config.json. Files without a number are completed like those that users write."""
 
-ADDED: tuple[str, ...] = ()
+ADDED: tuple[str, ...] = ("image_size", "average", "jitter", "select", "shifted_validation")
 """Fields that came later: files of this format may lack them and have their default then."""
 
 PLACES = ("data_root", "weights")
@@ -73,14 +73,24 @@ class RunConfig:
     """weight decay"""
     schedule: Literal["cosine", "constant"] = "cosine"
     """learning-rate schedule, by epoch"""
+    average: Literal["none", "ema", "swad"] = "none"
+    """evaluate averages of the weights: moving over all steps, or over those of the second half"""
+    image_size: int | None = None
+    """side in pixels that photos are resized to (default: the benchmark's)"""
     base_augmentation: bool = False
     """flip and translate training images at random, where the benchmark does so"""
+    jitter: float = 0.0
+    """zoom, shift and turn each training image at random: up to 1.4, 20 % and 15° for 1; 0: not"""
     train_images: int | None = None
     """use only this many training images of the source, for trials"""
     test_images: int | None = None
     """use only this many images of each domain for validation and test, for trials"""
     target_every: int = 10
     """evaluate on the targets every so many epochs; 0: only after the last"""
+    select: Literal["val", "val-shifted", "last"] = "val"
+    """weights that count: best on validation, best on shifted validation, or the last"""
+    shifted_validation: bool = False
+    """measure validation images under shifts too (val-shifted does so by itself)"""
     seed: int = 0
     """random seed of the initial weights, the order of images and the augmentation"""
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
@@ -100,15 +110,18 @@ class RunConfig:
         hints = get_type_hints(type(self))
         for name in (f.name for f in fields(self) if f.name not in ("options", "data")):
             object.__setattr__(self, name, typed(name, getattr(self, name), hints[name]))
+        if self.select == "val-shifted":
+            object.__setattr__(self, "shifted_validation", True)
         for name in ("epochs", "batch_size", "devices", "nodes"):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "a whole number from 1")
-        for name in ("train_images", "test_images"):
+        for name in ("image_size", "train_images", "test_images"):
             value = getattr(self, name)
             _require(name, value, value is None or value >= 1, "a whole number from 1, or none")
         _require("target_every", self.target_every, self.target_every >= 0, "a number from 0")
         for name in ("learning_rate", "momentum", "weight_decay"):
             value = getattr(self, name)
             _require(name, value, math.isfinite(value) and value >= 0, "a number from 0")
+        _require("jitter", self.jitter, 0 <= self.jitter <= 1, "a number from 0 to 1")
         _require("source", self.source, len(self.source) > 0, "at least one domain")
         for name in (self.benchmark, *self.source):  # they become folders
             _require("benchmark, source", name, Path(name).name == name, "a name, not a path")
@@ -178,15 +191,18 @@ class RunConfig:
         if not isinstance(options, Method):
             options = method_from(method, options or {})
 
-        from ..data import get_benchmark  # only here: --help must not wait for it
+        from ..data import Options, get_benchmark  # only here: --help must not wait for it
 
-        known = get_benchmark(benchmark, data_root)
+        size = typed("image_size", changes.get("image_size"), int | None)
+        known = get_benchmark(benchmark, data_root, Options(image_size=size))
         names = [source] if isinstance(source, str) else list(source or known.domains[:1])
         chosen = {known.domain(name).name for name in names}
         own = [name for name in known.members if name in chosen]
         recipe = known.recipe
         network = changes.get("network", known.network)
         own_weights = changes.get("weights") is not None or network == "lenet" or ":" in network
+        if size == recipe.image_size:  # the same run, said in another way
+            changes["image_size"] = None
         defaults: dict[str, Any] = {
             "network": known.network,
             "pretrained": known.network != "lenet" and not own_weights,

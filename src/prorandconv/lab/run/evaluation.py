@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -145,6 +145,8 @@ class Measured:
     """None if it was not their turn"""
     average: float | None = None
     """of the paper's targets; None if there is none"""
+    shifted: Mapping[str, float] = field(default_factory=dict)
+    """accuracy on shifted validation images, by family; empty if the run does without"""
 
 
 class Measuring:
@@ -153,6 +155,7 @@ class Measuring:
     Args:
         config: the run.
         validation: its validation images.
+        shifted: the same under shifts, by family.
         targets: its targets.
         device: where the network is.
         stop: true once the run is to stop.
@@ -162,11 +165,13 @@ class Measuring:
         self,
         config: RunConfig,
         validation: Images,
+        shifted: Mapping[str, Images],
         targets: Targets,
         device: torch.device,
         stop: StopRequest,
     ) -> None:
         self._config, self._validation, self._targets = config, validation, targets
+        self._shifted = shifted
         self._device, self._stop = device, stop
 
     def after_epoch(self, network: nn.Module, epoch: int) -> Measured | None:
@@ -174,13 +179,17 @@ class Measuring:
         every = self._config.target_every
         try:
             validation = self._evaluate(network, self._validation)
+            shifted = {
+                family: self._evaluate(network, images).accuracy
+                for family, images in self._shifted.items()
+            }
             if epoch < self._config.epochs and not (every and epoch % every == 0):
-                return Measured(validation)
+                return Measured(validation, shifted=shifted)
             found = self._on_targets(network)
         except _AskedToStopError:
             return None
         average = self._targets.average({name: one.accuracy for name, one in found.items()})
-        return Measured(validation, found, average)
+        return Measured(validation, found, average, shifted)
 
     def with_weights(
         self, network: nn.Module, weights: Mapping[str, Tensor]

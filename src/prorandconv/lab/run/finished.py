@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..data import Benchmark, Split, get_benchmark
+from ..data import Benchmark, Split
 from ..data.images import Subset
 from ..errors import DataError
+from .build import open_benchmark
 from .checkpoint import read_state
 from .config import RunConfig
 from .directory import BEST, RESULT, RunDirectory
 from .identity import refuse_other_data
-from .result import Result
+from .result import Result, selected
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def finished(
     directory.refuse_other_config(config.to_mapping(), result["config"], RESULT)
     stored = result["data"]
     try:
-        benchmark = get_benchmark(config.benchmark, config.data_root)
+        benchmark = open_benchmark(config)
         present = present_fingerprints(config, benchmark, {} if known is None else known)
     except DataError:  # the user's folder is gone as a whole
         present = {}
@@ -101,5 +102,5 @@ def _restored(directory: RunDirectory, config: RunConfig, result: Result) -> str
             f"{directory.path / BEST}: missing, and there is no checkpoint to restore it from; "
             f"remove {RESULT} and run the same command to train again"
         )
-    directory.write_best(state["best"], config, result["best_validation"]["epoch"])
+    directory.write_best(state["best"], config, selected(result)["epoch"])
     return f"{directory.path / BEST}: was missing, restored from the checkpoint"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,15 @@ from .evaluation import Evaluation, Measured
 
 Result = dict[str, Any]
 """The content of result.json."""
+
+CHOICES = {"val": "best_validation", "val-shifted": "best_shifted", "last": "last"}
+"""Which weights count: their name in result.json, by what the run's config says."""
+
+
+def selected(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The figures of the weights that count; results of before there was a choice have no name."""
+    figures: Mapping[str, Any] = result[result.get("selected", "best_validation")]
+    return figures
 
 
 @dataclass
@@ -27,7 +37,9 @@ class RunState:
     history: list[dict[str, Any]] = field(default_factory=list)
     """the lines of metrics.jsonl"""
     best: dict[str, Any] = field(default_factory=dict)
-    """epoch and validation accuracy of the selected weights"""
+    """epoch and accuracy of the weights that are best on validation"""
+    best_shifted: dict[str, Any] = field(default_factory=dict)
+    """the same for shifted validation; empty if the run does without"""
     last: dict[str, Any] = field(default_factory=dict)
     """targets as they were measured last, in full"""
     oracle: dict[str, Any] = field(default_factory=dict)
@@ -36,7 +48,7 @@ class RunState:
     def end_epoch(self, measured: Measured, learning_rate: float) -> dict[str, Any]:
         """Take in what an epoch has given; returns its line of metrics.
 
-        Of epochs with the same validation accuracy, the first is selected.
+        Of epochs with the same accuracy, the first is the best.
         """
         self.epoch += 1
         line: dict[str, Any] = {
@@ -46,6 +58,11 @@ class RunState:
             "images": self.images_seen,
             "val_accuracy": measured.validation.accuracy,
         }
+        if measured.shifted:
+            line["shifted"] = dict(measured.shifted)
+            line["val_shifted"] = statistics.fmean(measured.shifted.values())
+            if line["val_shifted"] > self.best_shifted.get("val_shifted", -1.0):
+                self.best_shifted = {"epoch": self.epoch, "val_shifted": line["val_shifted"]}
         if measured.targets is not None:
             line["targets"] = {name: one.accuracy for name, one in measured.targets.items()}
             line["average"] = measured.average
@@ -59,30 +76,40 @@ class RunState:
         self.step, self.loss_sum, self.images_seen = 0, 0.0, 0
         return line
 
-    def figures(self, averaged: Sequence[str], selected: Mapping[str, Evaluation] | None) -> Result:
-        """The three choices of weights: best validation, last, and best target.
+    def chosen_epochs(self) -> dict[str, int]:
+        """The epochs whose weights may count, by their name in result.json."""
+        found = {"best_validation": self.best["epoch"], "last": self.epoch}
+        return found | ({"best_shifted": self.best_shifted["epoch"]} if self.best_shifted else {})
+
+    def figures(
+        self, averaged: Sequence[str], earlier: Mapping[int, Mapping[str, Evaluation]]
+    ) -> Result:
+        """The choices of weights: best validation, plain and shifted, last, and best target.
 
         The last one looks at what nobody knows beforehand: hence its mark.
 
         Args:
             averaged: targets of the paper's average.
-            selected: the targets, measured with the best-validation weights; None if these are the
-                last ones.
+            earlier: the targets, measured with the chosen weights of epochs before the last one.
         """
 
         def of(epoch: int, targets: Mapping[str, Any]) -> dict[str, Any]:
             own = [targets[name]["accuracy"] for name in averaged]
+            line = self.history[epoch - 1]
             return {
                 "epoch": epoch,
-                "val_accuracy": self.history[epoch - 1]["val_accuracy"],
+                "val_accuracy": line["val_accuracy"],
+                **({"val_shifted": line["val_shifted"]} if "val_shifted" in line else {}),
                 "average": sum(own) / len(own) if own else None,
                 "targets": dict(targets),
             }
 
-        last, oracle = self.last["targets"], self.oracle
-        chosen = {name: one.to_mapping() for name, one in selected.items()} if selected else last
+        measured = {self.epoch: self.last["targets"]} | {
+            epoch: {name: one.to_mapping() for name, one in targets.items()}
+            for epoch, targets in earlier.items()
+        }
+        oracle = self.oracle
         return {
-            "best_validation": of(self.best["epoch"], chosen),
-            "last": of(self.epoch, last),
+            **{name: of(epoch, measured[epoch]) for name, epoch in self.chosen_epochs().items()},
             "oracle": {"oracle": True} | of(oracle["epoch"], oracle["targets"]) if oracle else {},
         }

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import ProRandConvError
-from ..data import Benchmark, get_benchmark
+from ..data import Benchmark
 from ..errors import DataError, RunError
 from ..files import data_root as data_folder
 from ..models import load_weights
 from ..progress import progress
-from .build import network_of
+from .build import network_of, open_benchmark
 from .checkpoint import State, network_weights, read_state
 from .config import RunConfig
 from .directory import BEST, CONFIG, RESULT, RunDirectory
@@ -46,7 +46,7 @@ class Trained:
     @cached_property
     def benchmark(self) -> Benchmark:
         """The benchmark as it is there now: images may have changed, classes must not."""
-        found = get_benchmark(self.config.benchmark, self.config.data_root)
+        found = open_benchmark(self.config)
         if found.classes != self.classes:
             raise DataError.at(
                 data_folder(self.config.data_root),
@@ -100,7 +100,7 @@ def load_trained(
 
     Args:
         run: the run's directory, done or not.
-        which: the best weights by validation, or the last ones.
+        which: the weights that the run has selected, or the last ones.
         data_root: the folder of data sets for :meth:`Trained.evaluate`, if it has moved.
         accelerator: auto, cpu, cuda or mps.
         trust_code: import a method or network that the run names as ``package.module:function``.

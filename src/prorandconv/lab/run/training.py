@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ from torch import Tensor
 
 from ..errors import RunError
 from ..models import macs
+from .averaging import WeightAverage
 from .build import RunData, learner_of, network_of
 from .checkpoint import Checkpoints
 from .config import Execution, RunConfig
@@ -40,7 +42,7 @@ from .optimisation import (
 from .processes import in_processes
 from .ranks import Ranks
 from .replay import keep_step
-from .result import Result, RunState
+from .result import CHOICES, Result, RunState
 from .signals import StopRequest, signals
 
 
@@ -132,21 +134,24 @@ class Run:
         # Convolutions are faster with channels last.
         self.learner = learner.to(self.device).to(memory_format=torch.channels_last)
         self.optimisers = self.learner.optimisers(optimiser_maker(config))
+        self.average = WeightAverage(config, self.learner)
         self.generators = Generators(config.seed, ranks)
         self.checkpoints = Checkpoints(
             directory,
             ranks,
             self.learner,
             self.optimisers,
+            self.average,
             self.generators,
             config.source,
             self.data.fingerprints if ranks.first else {},
         )
         self.measuring = Measuring(
-            config, self.data.validation, self.data.targets, self.device, stop
+            config, self.data.validation, self.data.shifted, self.data.targets, self.device, stop
         )
         self.state = RunState()
-        self.best_weights: dict[str, Tensor] = {}
+        self.kept: dict[int, dict[str, Tensor]] = {}
+        """weights that may be chosen, by epoch; only the first process has them"""
         self.saved = time.monotonic()
 
     def _batches(self, order: torch.Generator, start: int) -> Any:
@@ -154,6 +159,7 @@ class Run:
             self.config.batch_size // self.config.processes,
             generator=order,
             augment=self.config.base_augmentation,
+            jitter=self.config.jitter,
             device=self.device,
             start=start,
             shard=(self.ranks.own, self.ranks.count),
@@ -164,8 +170,9 @@ class Run:
         if ":" in self.config.method or ":" in self.config.network:
             images, labels = next(iter(self._batches(torch.Generator(), 0)))
             try_step(self.config, self.learner, images, labels)
-        self.state, self.best_weights, messages = self.checkpoints.load()
+        self.state, best, others, messages = self.checkpoints.load()
         state, first = self.state, self.ranks.first
+        self.kept = {self.selected_epoch: best, **others} if best and first else {}
         if first:
             note(self.directory.path, messages)
             self.directory.write_config(self.config)
@@ -213,6 +220,7 @@ class Run:
                 )
             except NotFiniteError as error:
                 self._fail(error, batch, before)
+            self.average.take_step(state.epoch)
             state.step += 1
             state.loss_sum += loss_sum
             state.images_seen += seen
@@ -228,33 +236,58 @@ class Run:
     def finish_epoch(self) -> None:
         """Validate, measure the targets if it is their turn, select, and save."""
         state, config = self.state, self.config
-        measured = self.ranks.first_says(
-            lambda: self.measuring.after_epoch(self.learner.network, state.epoch + 1)
-        )
+        with self.average.in_place(self._batches(torch.Generator().manual_seed(0), 0)):
+            measured = self.ranks.first_says(
+                lambda: self.measuring.after_epoch(self.learner.network, state.epoch + 1)
+            )
+            if measured is not None:
+                line = state.end_epoch(measured, learning_rate(config, state.epoch))
+                if self.ranks.first:
+                    self._keep()
         if measured is None:
             self._save_and_stop()
-        line = state.end_epoch(measured, learning_rate(config, state.epoch))
-        if state.best["epoch"] == state.epoch and self.ranks.first:
-            self.best_weights = copied(self.learner.network.state_dict())
         self.generators.epoch_order = self.generators.order.get_state()
         self.save()
         if self.ranks.first:
             self.directory.write_lines(METRICS, state.history)
-            self.directory.write_best(self.best_weights, config, state.best["epoch"])
+            self.directory.write_best(self.best_weights, config, self.selected_epoch)
         self.display.epoch(line)
+
+    @property
+    def selected_epoch(self) -> int:
+        """The epoch whose weights count, so far."""
+        return self.state.chosen_epochs()[CHOICES[self.config.select]]
+
+    @property
+    def best_weights(self) -> dict[str, Tensor]:
+        """The weights that count, so far; none before the first epoch has ended."""
+        return self.kept[self.selected_epoch] if self.kept else {}
+
+    def _keep(self) -> None:
+        """Keep the weights of this epoch if they may be chosen, and no longer those that are not.
+
+        The last ones are in the learner: they are kept only if they count.
+        """
+        epochs = self.state.chosen_epochs()
+        wanted = {e for name, e in epochs.items() if name != "last"} | {self.selected_epoch}
+        self.kept = {epoch: weights for epoch, weights in self.kept.items() if epoch in wanted}
+        if self.state.epoch in wanted:
+            self.kept[self.state.epoch] = copied(self.learner.network.state_dict())
 
     def finish(self) -> Result:
         """Measure the selected weights, and write the result: its presence means done."""
-        selected = None
-        if self.state.best["epoch"] != self.config.epochs:
-            selected = self.ranks.first_says(
-                lambda: self.measuring.with_weights(self.learner.network, self.best_weights)
+        earlier: dict[int, Mapping[str, Evaluation]] = {}
+        for epoch in sorted({*self.state.chosen_epochs().values()} - {self.config.epochs}):
+            weights = self.kept.get(epoch, {})  # which only the first process has
+            found = self.ranks.first_says(
+                partial(self.measuring.with_weights, self.learner.network, weights)
             )
-            if selected is None:
+            if found is None:
                 self._save_and_stop()
-        return self.ranks.first_says(lambda: self._write_result(selected))
+            earlier[epoch] = found
+        return self.ranks.first_says(lambda: self._write_result(earlier))
 
-    def _write_result(self, selected: Mapping[str, Evaluation] | None) -> Result:
+    def _write_result(self, earlier: Mapping[int, Mapping[str, Evaluation]]) -> Result:
         network, data = self.learner.network, self.data
         result: Result = {
             "config": self.config.to_mapping(),
@@ -262,13 +295,14 @@ class Run:
             "classes": list(self.config.identity.classes),
             "averaged": list(data.targets.averaged),
             "absent": list(data.targets.absent),
-            **self.state.figures(data.targets.averaged, selected),
+            "selected": CHOICES[self.config.select],
+            **self.state.figures(data.targets.averaged, earlier),
             "images": {"train": len(data.training), "val": len(data.validation)},
             "data": data.fingerprints,
             "parameters": sum(p.numel() for p in network.parameters()),
             "macs": macs(network, self.config.identity.image_size),
         }
-        self.directory.write_best(self.best_weights, self.config, self.state.best["epoch"])
+        self.directory.write_best(self.best_weights, self.config, self.selected_epoch)
         self.directory.write_json(RESULT, result)
         return result
 
@@ -282,7 +316,9 @@ class Run:
                 f"weights are not finite in epoch {self.state.epoch + 1}: {', '.join(wrong[:3])}",
                 "the last good checkpoint is kept; a smaller learning rate often helps",
             )
-        self.checkpoints.save(self.state, self.best_weights)
+        chosen = self.selected_epoch if self.kept else None
+        others = {epoch: weights for epoch, weights in self.kept.items() if epoch != chosen}
+        self.checkpoints.save(self.state, self.best_weights, others)
         self.saved = time.monotonic()
 
     def _save_and_stop(self) -> NoReturn:

@@ -9,6 +9,8 @@ from ..launch.outcome import Outcome
 from ..paper import changed_options
 from ..run.config import RunConfig
 from ..run.display import duration
+from ..run.plain_values import changed
+from ..run.result import selected
 
 
 class StudyDisplay:
@@ -34,7 +36,7 @@ class StudyDisplay:
         if outcome.result is None:
             line += f"failed: {outcome.problem}"
         else:
-            average = outcome.result["best_validation"]["average"]
+            average = selected(outcome.result)["average"]
             line += "done" if average is None else f"{average:.2f} %"
         if self._done < self._total:
             line += f"; about {duration(left)} left"
@@ -45,5 +47,7 @@ class StudyDisplay:
 def described(config: RunConfig) -> str:
     """A run in a few words."""
     options = (f"{name}={value}" for name, value in changed_options(config).items())
-    words = (config.method, *options, config.network, "+".join(config.source))
+    own = changed(config)
+    beyond = (f"{name}={own[name]}" for name in ("image_size", "jitter", "average") if name in own)
+    words = (config.method, *options, *beyond, config.network, "+".join(config.source))
     return f"{' '.join(words)}, seed {config.seed}"

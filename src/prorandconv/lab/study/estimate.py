@@ -10,8 +10,9 @@ from pathlib import Path
 
 import torch
 
-from ..data import get_benchmark
+from ..data.shifts import FAMILIES, LIMIT
 from ..progress import progress
+from ..run.build import open_benchmark
 from ..run.config import Execution, RunConfig
 from ..run.directory import METRICS, RESULT
 from ..run.display import duration
@@ -62,7 +63,7 @@ class Estimator:
         return [self._seconds(config, paces[_kind(config)]) for config in configs]
 
     def _pace(self, config: RunConfig) -> Pace:
-        size = get_benchmark(config.benchmark, config.data_root).image_size
+        size = config.identity.image_size
         batch = min(config.batch_size, max(PIXELS // size**2, 4))
         step = Step(config, self._device, batch)
         step.train()
@@ -73,7 +74,7 @@ class Estimator:
         )
 
     def _seconds(self, config: RunConfig, pace: Pace) -> float:
-        benchmark = get_benchmark(config.benchmark, config.data_root)
+        benchmark = open_benchmark(config)
         left = config.epochs - self._epochs_done(config)
         train = sum(self._count(config, name, "train") for name in config.source)
         val = sum(self._count(config, name, "val") for name in config.source)
@@ -81,7 +82,10 @@ class Estimator:
         test = sum(self._count(config, name, "test") for name in targets)
         every = config.target_every
         measured = (left // every if every else 0) + 2  # at the end, and for the best weights
-        images = left * _limited(val, config.test_images) + measured * test
+        validation = _limited(val, config.test_images)
+        if config.shifted_validation:
+            validation += len(FAMILIES) * min(validation, LIMIT)
+        images = left * validation + measured * test
         training = left * _limited(train, config.train_images)
         return training * pace.training + images * pace.inference
 
@@ -96,7 +100,7 @@ class Estimator:
         """Images of a split; read from the labels, once."""
         key = (config.benchmark, domain, split)
         if key not in self._counts:
-            benchmark = get_benchmark(config.benchmark, config.data_root)
+            benchmark = open_benchmark(config)
             if split == "test":
                 parts = benchmark.domain(domain).counts()
                 self._counts[key] = sum(parts.get("test") or parts.get("all") or ())
@@ -108,7 +112,7 @@ class Estimator:
 
 def _kind(config: RunConfig) -> str:
     plain = config.to_mapping()
-    names = ("benchmark", "method", "options", "network", "batch_size", "optimiser")
+    names = ("benchmark", "method", "options", "network", "batch_size", "optimiser", "image_size")
     return json.dumps([plain[name] for name in names], sort_keys=True)
 
 
@@ -128,7 +132,7 @@ def long_run_warning(config: RunConfig, execution: Execution) -> str | None:
     device = device_of(execution.accelerator)
     if (config.directory(execution.runs) / RESULT).exists():  # done: it needs no data any more
         return None
-    recipe = get_benchmark(config.benchmark, config.data_root).recipe
+    recipe = open_benchmark(config).recipe
     if execution.quiet or device.type != "cpu" or config.epochs < recipe.epochs:
         return None
     estimator = Estimator(execution.runs, device, torch.get_num_threads())

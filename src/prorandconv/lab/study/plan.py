@@ -6,10 +6,11 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from ..paper import Row
 from ..run.config import RunConfig
-from ..run.result import Result
+from ..run.result import Result, selected
 from .settings import Settings
 from .table import Axis, Cell, Table, mean_of_all
 
@@ -21,12 +22,16 @@ class Reading:
     config: RunConfig
     targets: tuple[str, ...] = ()
     """their mean accuracy; none: the accuracy on the sources' validation split"""
+    choice: str | None = None
+    """weights by their name in result.json; None: those that the run has selected"""
+    figure: Literal["val_accuracy", "val_shifted"] = "val_accuracy"
+    """what is read where there are no targets"""
 
     def value(self, result: Result) -> float | None:
-        """The figure, with the weights of best validation; None if a target was not measured."""
-        chosen = result["best_validation"]
+        """The figure, with the weights of its choice; None if a target was not measured."""
+        chosen = selected(result) if self.choice is None else result[self.choice]
         if not self.targets:
-            return float(chosen["val_accuracy"])
+            return float(chosen[self.figure])
         if any(name not in chosen["targets"] for name in self.targets):
             return None
         return statistics.fmean(chosen["targets"][name]["accuracy"] for name in self.targets)
@@ -34,7 +39,7 @@ class Reading:
 
 def check_figures(result: Result) -> None:
     """Raise whatever comes first if a result has not all that a :class:`Reading` may ask for."""
-    chosen = result["best_validation"]
+    chosen = selected(result)
     for figure in (chosen["val_accuracy"], *(t["accuracy"] for t in chosen["targets"].values())):
         float(figure)
 

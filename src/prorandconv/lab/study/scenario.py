@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ..data import Benchmark, get_benchmark
+from ..data import Benchmark, Options, get_benchmark
 from ..errors import DataError
 from ..files import data_root
 from ..paper import Row, rows_of
@@ -181,6 +181,11 @@ class Scenario:
                     f"{self.settings.epochs} epochs a run on {self.name}, where the paper has "
                     f"{paper}"
                 )
+        if self.of_paper and self.benchmark.image_size != own.image_size:
+            lines.append(
+                f"images of {self.benchmark.image_size} pixels on {self.name}, where the paper has "
+                f"{own.image_size}"
+            )
         for name in ("train_images", "test_images"):
             if (limit := getattr(self.settings, name)) is not None:
                 lines.append(f"a trial: {name} limited to {limit}")
@@ -213,7 +218,8 @@ class Scenarios:
         names = (settings.benchmark,) if settings.benchmark is not None else benchmarks
         scenarios = []
         for name in names:
-            benchmark = get_benchmark(name, settings.data_root)
+            options = Options(image_size=settings.image_size)
+            benchmark = get_benchmark(name, settings.data_root, options)
             paper = (None,) if settings.benchmark is not None else networks
             for network in settings.networks or paper:
                 own = network or benchmark.network

@@ -31,6 +31,8 @@ class Settings:
     downloaded by torchvision)"""
     data_root: Path | None = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
+    image_size: int | None = None
+    """side in pixels that photos are resized to (default: the paper's 224)"""
     train_images: int | None = None
     """limit the number of training images of the sources, for trials"""
     test_images: int | None = None
@@ -54,7 +56,7 @@ class Settings:
 
     def changes(self) -> dict[str, Any]:
         """Fields of a run's config that are not the benchmark's own."""
-        names = ("epochs", "train_images", "test_images", "target_every")
+        names = ("epochs", "image_size", "train_images", "test_images", "target_every")
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -77,4 +79,6 @@ class Settings:
     def hash(self) -> str:
         """A short name for the settings; where the data lies does not count."""
         counted = {k: v for k, v in self.to_mapping().items() if k != "data_root"}
+        if self.image_size is None:  # added later: older studies keep their names
+            del counted["image_size"]
         return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:12]

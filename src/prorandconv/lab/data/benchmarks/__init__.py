@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ....errors import ProRandConvError
 from ...errors import unknown_name
 from ...files import data_root
 
@@ -49,5 +50,13 @@ def get_benchmark(
     from ..image_files import Options
 
     module = import_module(f".{BENCHMARKS[name]}", __package__)
-    made: Benchmark = module.benchmark(data_root(root), options or Options())
+    options = options or Options()
+    made: Benchmark = module.benchmark(data_root(root), options)
+    if options.image_size not in (None, made.image_size):
+        raise ProRandConvError.about(
+            "image_size",
+            options.image_size,
+            f"{made.image_size}, the size of all images of {name}: only benchmarks of photos have "
+            "a choice",
+        )
     return made

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from PIL import Image
 
-from ...data import Images, get_benchmark
+from ...data import Images, Options, get_benchmark
 from ...data.pixels import normalise
 from ...methods.pixels import to_pixels
 from ...pictures import picture_rows
@@ -27,7 +27,7 @@ def sample_sheet(config: RunConfig) -> Image.Image | None:
     Args:
         config: of the run; an absent source raises :class:`~prorandconv.lab.errors.DataError`.
     """
-    images = _source(config.benchmark, config.source[0], config.data_root)
+    images = _source(config.benchmark, config.source[0], config.data_root, config.image_size)
     labels = images.labels
     firsts = [(labels == one).nonzero()[:1, 0] for one in range(len(images.classes))]
     chosen = torch.cat(firsts)[:IMAGES]
@@ -46,5 +46,6 @@ def sample_sheet(config: RunConfig) -> Image.Image | None:
 
 
 @lru_cache(maxsize=1)
-def _source(benchmark: str, source: str, data_root: Path | None) -> Images:
-    return get_benchmark(benchmark, data_root).load(source, "train")
+def _source(benchmark: str, source: str, data_root: Path | None, image_size: int | None) -> Images:
+    options = Options(image_size=image_size)
+    return get_benchmark(benchmark, data_root, options).load(source, "train")

@@ -1,4 +1,4 @@
-"""The paper's tables and figures, declared as grids of runs, one file each."""
+"""The paper's tables and figures, and one beyond them, as grids of runs, one file each."""
 
 from __future__ import annotations
 
@@ -65,6 +65,12 @@ STUDIES = {
         135,
     ),
     "bounds": Listed("bounds", "three bounds of the plain progressive variants", "Table 1", 6),
+    "beyond": Listed(
+        "beyond",
+        "consistency, jitter and averages of weights joined to Pro-RandConv; two selections",
+        "none: beyond the paper",
+        9,
+    ),
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 
-from ...data import get_benchmark
+from ...data import Options, get_benchmark
 from ...files import write_text
 from ...models import macs
 from ...paper import Row, rows_of
@@ -53,7 +53,8 @@ def measure(settings: Settings, folder: Path, accelerator: str) -> tuple[Table, 
     """
     path = folder / "measured.json"
     device = Fabric(accelerator=accelerator, devices=1).device
-    benchmark = get_benchmark(settings.benchmark or "digits", settings.data_root)
+    options = Options(image_size=settings.image_size)
+    benchmark = get_benchmark(settings.benchmark or "digits", settings.data_root, options)
     scenario = Scenario(settings, benchmark, (*settings.networks, benchmark.network)[0])
     rows = [_named(row) for row in rows_of("Table 5")]
     if not path.exists():

@@ -1,0 +1,108 @@
+"""What can be joined to Pro-RandConv, by itself and together, under two rules of selection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...paper import Row
+from ...run.config import RunConfig
+from ..plan import Column, PlannedTable, Reading, Study
+from ..scenario import Scenario, Scenarios
+from ..settings import Settings
+
+BASELINE = "Pro-RandConv"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is added to the paper's run: options of the method, and fields of the run."""
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+PARTS = {
+    "consistency": Part(options={"consistency": 5.0}),
+    "jitter": Part(changes={"jitter": 0.5}),
+    "EMA": Part(changes={"average": "ema"}),
+    "SWAD": Part(changes={"average": "swad"}),
+}
+"""Values to begin with, chosen before any run: from the literature, never by a target."""
+
+ALL = ("consistency", "jitter", "EMA")
+
+ROWS: dict[str, tuple[str, ...]] = {
+    BASELINE: (),
+    **{f"+ {name}": (name,) for name in PARTS},
+    "+ all (with EMA)": ALL,
+    **{f"all but {name}": tuple(one for one in ALL if one != name) for name in ALL},
+}
+"""What each row adds."""
+
+RULES = {
+    "beyond-validation": ("best_validation", "weights by validation, as in the paper"),
+    "beyond-shifted": ("best_shifted", "weights by shifted validation"),
+}
+
+
+def plan(settings: Settings) -> tuple[PlannedTable, ...]:
+    """The targets by rule of selection, and what each rule saw; all from the same runs."""
+    scenario = Scenarios.of(settings, "digits").usable[0]
+    where = f"trained on {scenario.sources[0]} of {scenario.name}"
+    bare = [
+        Row(name, "pro-randconv", {k: v for part in own for k, v in PARTS[part].options.items()})
+        for name, own in ROWS.items()
+    ]
+    rows = scenario.with_figures(bare[:1], "Table 1") + tuple(bare[1:])
+    by_rule = [
+        PlannedTable.of(
+            name,
+            f"Beyond the paper, {where}: {rule}",
+            "Table 1",
+            rows,
+            [_column(scenario, target, choice) for target in scenario.targets(scenario.sources[0])],
+            baseline=BASELINE,
+            averaged=True,
+            notes=scenario.notes,
+        )
+        for name, (choice, rule) in RULES.items()
+    ]
+    seen = PlannedTable.of(
+        "beyond-seen",
+        f"What selection sees, {where}: best accuracy on validation images, plain and shifted",
+        "none",
+        rows,
+        [
+            Column("val", lambda row: (Reading(_config(scenario, row)),)),
+            Column("val_shifted", lambda row: (_shifted(scenario, row),)),
+        ],
+        baseline=BASELINE,
+        notes=(
+            "jitter trains with the family zoom-and-shift: its val_shifted is not comparable",
+            *scenario.notes,
+        ),
+    )
+    return (*by_rule, seen)
+
+
+def _config(scenario: Scenario, row: Row) -> RunConfig:
+    """The run of a row; all figures of both rules are in its result."""
+    changes = {k: v for part in ROWS[row.name] for k, v in PARTS[part].changes.items()}
+    own = scenario.config(row, scenario.sources[0])
+    return replace(own, shifted_validation=True, **changes)
+
+
+def _column(scenario: Scenario, target: str, choice: str) -> Column:
+    def readings(row: Row) -> tuple[Reading, ...]:
+        return (Reading(_config(scenario, row), (target,), choice),)
+
+    return Column(target, readings, target)
+
+
+def _shifted(scenario: Scenario, row: Row) -> Reading:
+    return Reading(_config(scenario, row), choice="best_shifted", figure="val_shifted")
+
+
+STUDY = Study(plan)

@@ -1,0 +1,69 @@
+"""Consistency of the predictions for original and augmented images."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from prorandconv import ProRandConvError
+from prorandconv.lab.data.benchmarks.digits import FORMAT
+from prorandconv.lab.methods import method_class
+
+
+class Linear(torch.nn.Module):
+    """A network that keeps what it is given."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = torch.nn.Linear(3 * 16 * 16, 4)
+
+    def forward(self, images):
+        self.images = images
+        return self.layer(images.flatten(1))
+
+
+def loss_of(**options):
+    """Loss, network and labels of one mini-batch, always of the same draws."""
+    generator = torch.Generator().manual_seed(0)
+    images, labels = torch.rand(6, 3, 16, 16, generator=generator) * 2 - 1, torch.arange(6) % 4
+    network = Linear()
+    loss = method_class("pro-randconv")(**options).loss(FORMAT)
+    return loss(network, images, labels, generator), network, labels
+
+
+@pytest.mark.parametrize("views", [1, 2])
+def test_the_loss_adds_the_jensen_shannon_divergence_of_all_views(views):
+    loss, network, labels = loss_of(consistency=3.0, views=views)
+    logits = network(network.images)
+    chances = logits.softmax(1).chunk(1 + views)
+    average = sum(chances) / len(chances)
+    apart = [(one * (one / average).log()).sum(1).mean() for one in chances]
+    expected = F.cross_entropy(logits, labels.repeat(1 + views)) + 3 * sum(apart) / len(apart)
+    torch.testing.assert_close(loss, expected)
+
+
+def test_a_second_view_has_draws_of_its_own():
+    _, network, _ = loss_of(views=2)
+    original, first, second = network.images.chunk(3)
+    assert not torch.equal(first, second)
+    _, plain, _ = loss_of()
+    assert torch.equal(plain.images, torch.cat([original, first]))
+
+
+def test_without_consistency_the_loss_is_the_papers_bit_for_bit():
+    paper, network, labels = loss_of()
+    assert torch.equal(paper, F.cross_entropy(network(network.images), labels.repeat(2)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"consistency": -1.0}, "consistency: got -1.0, expected a number from 0"),
+        ({"consistency": float("nan")}, "consistency: got nan"),
+        ({"views": 3}, "views: got 3, expected 1 or 2"),
+        ({"consistency": 1.0, "selection": "uniform"}, "selection: got 'uniform', expected both"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(options, message):
+    with pytest.raises(ProRandConvError, match=message):
+        method_class("pro-randconv")(**options)

@@ -1,0 +1,110 @@
+"""Which weights count: by validation, by shifted validation, or the last."""
+
+import json
+import statistics
+
+import pytest
+import safetensors.torch
+import torch
+
+from prorandconv.lab.data.shifts import FAMILIES
+from prorandconv.lab.run.checkpoint import read_state
+from prorandconv.lab.run.config import Execution
+from prorandconv.lab.run.directory import BEST, METRICS, RESULT, STATE, RunDirectory
+from prorandconv.lab.run.evaluation import Evaluation, Measured
+from prorandconv.lab.run.result import RunState, selected
+from prorandconv.lab.run.trained import load_trained
+from prorandconv.lab.run.training import train
+from prorandconv.lab.study.plan import Reading
+
+FILES = (RESULT, METRICS, BEST)
+
+
+def trained(config, runs):
+    folder = config.directory(runs)
+    return train(config, Execution(runs=runs, quiet=True)), folder
+
+
+def metrics(folder):
+    return [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
+
+
+def weights(folder):
+    return safetensors.torch.load_file(folder / BEST)
+
+
+def same(one, other):
+    return all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def test_shifted_validation_is_measured_by_family_at_each_epoch(small_run, tmp_path):
+    _, folder = trained(small_run("erm", shifted_validation=True, epochs=2), tmp_path)
+    for line in metrics(folder):
+        assert tuple(line["shifted"]) == tuple(FAMILIES)
+        assert line["val_shifted"] == statistics.fmean(line["shifted"].values())
+
+
+def test_measuring_shifts_changes_no_weight(small_run, tmp_path):
+    _, plain = trained(small_run("erm", epochs=2), tmp_path)
+    _, measured = trained(small_run("erm", epochs=2, shifted_validation=True), tmp_path)
+    assert plain != measured
+    assert same(weights(plain), weights(measured))
+    assert "val_shifted" not in metrics(plain)[0]
+
+
+def test_selecting_by_shifted_validation_measures_it(small_run):
+    config = small_run(select="val-shifted")
+    assert config.shifted_validation
+    assert config == small_run(select="val-shifted", shifted_validation=True)
+
+
+def ended(accuracies):
+    """The state of a run whose epochs had these accuracies: plain, and under two shifts."""
+    state = RunState()
+    for right, one, other in accuracies:
+        state.images_seen = 1
+        validation = Evaluation(((right, 100 - right), (0, 0)))
+        state.end_epoch(Measured(validation, {}, None, {"a": one, "b": other}), 0.1)
+    return state
+
+
+def test_each_choice_takes_its_own_epoch_and_of_equal_ones_the_first():
+    state = ended([(80, 10.0, 50.0), (90, 10.0, 20.0), (90, 30.0, 30.0), (70, 0.0, 0.0)])
+    assert state.chosen_epochs() == {"best_validation": 2, "best_shifted": 1, "last": 4}
+
+
+@pytest.mark.parametrize("select", ["val", "val-shifted", "last"])
+def test_the_selected_weights_are_written_and_their_figures_are_read(select, small_run, tmp_path):
+    config = small_run("erm", select=select, shifted_validation=True, network="own_lab:plain")
+    result, folder = trained(config, tmp_path)
+    name = {"val": "best_validation", "val-shifted": "best_shifted", "last": "last"}[select]
+    assert result["selected"] == name
+    assert selected(result) == result[name]
+    assert {"best_validation", "best_shifted", "last", "oracle"} < set(result)
+    found = load_trained(folder, trust_code=True).evaluate()
+    measured = {target: one.to_mapping() for target, one in found.items()}
+    assert measured == result[name]["targets"]
+    targets = tuple(result["averaged"])
+    assert Reading(config, targets).value(result) == pytest.approx(result[name]["average"])
+
+
+def test_all_choices_survive_a_stop_between_epochs(small_run, tmp_path):
+    config = small_run("erm", select="val-shifted", learning_rate=0.3, epochs=4)
+    _, folder = trained(config, tmp_path)
+    expected = [(folder / name).read_bytes() for name in FILES]
+    (folder / RESULT).unlink()
+    (folder / STATE).unlink()  # the previous checkpoint is one epoch older
+    trained(config, tmp_path)
+    assert [(folder / name).read_bytes() for name in FILES] == expected
+
+
+def test_weights_of_another_choice_are_kept_in_the_checkpoint(small_run, tmp_path):
+    result, folder = trained(small_run("erm", select="last", epochs=3), tmp_path)
+    state, _ = read_state(RunDirectory(folder))
+    best = result["best_validation"]["epoch"]
+    assert set(state["others"]) == {best} - {3}
+    assert same(state["best"], weights(folder))
+
+
+def test_a_result_of_before_there_was_a_choice_is_that_of_best_validation():
+    assert selected({"best_validation": {"epoch": 3}, "last": {"epoch": 5}}) == {"epoch": 3}
