@@ -146,6 +146,11 @@ class Table:
         return Estimate.of([None if a is None or b is None else a - b for a, b in pairs])
 
     @property
+    def has_paper(self) -> bool:
+        """Whether a figure of the paper stands beside one of ours."""
+        return any(cell.paper is not None for cell in self.cells.values())
+
+    @property
     def complete(self) -> bool:
         """Whether every cell has a value for every seed."""
         return all(value is not None for cell in self.cells.values() for value in cell.values)

@@ -67,6 +67,16 @@ def test_signs_are_shown_where_a_difference_is():
     assert Digits(1).signed(-0.01) == "0.0"
 
 
+def test_the_papers_table_is_named_over_its_own_figures_only(table, make_table):
+    cells = {key: Cell(cell.values) for key, cell in table.cells.items()}
+    other = make_table(cells=cells, notes=())
+    assert heading(other) == "Digits, %"
+    assert footnotes(other)[-1] == (
+        "set up like the paper's Table 1, without figures to compare with"
+    )
+    assert not any("set up like" in note for note in footnotes(table))
+
+
 def test_heading_and_notes_say_unit_reference_seeds_and_what_is_missing(table):
     assert heading(table) == "Digits, % (Table 1)"
     assert footnotes(table) == (

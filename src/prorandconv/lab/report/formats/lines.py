@@ -42,9 +42,9 @@ def lines(table: Table, row: str) -> Iterator[Line]:
 
 
 def heading(table: Table) -> str:
-    """The title, with the unit and the paper's table or figure."""
+    """The title, with the unit, and the paper's table if its figures are here too."""
     unit = f", {table.unit}" if table.unit else ""
-    return f"{table.title}{unit}" + (f" ({table.reference})" if table.reference else "")
+    return f"{table.title}{unit}" + (f" ({table.reference})" if table.has_paper else "")
 
 
 def footnotes(table: Table) -> tuple[str, ...]:
@@ -54,6 +54,8 @@ def footnotes(table: Table) -> tuple[str, ...]:
     if not table.complete:
         values = [value for cell in table.cells.values() for value in cell.values]
         notes.append(f"{values.count(None)} of {len(values)} figures are missing")
+    if table.reference and not table.has_paper:
+        notes.append(f"set up like the paper's {table.reference}, without figures to compare with")
     return (*notes, *table.notes)
 
 

@@ -32,16 +32,12 @@ def table_plot(table: Table) -> Figure | None:
 def describe(table: Table) -> str:
     """What the plot shows, in a sentence."""
     spread = f" with standard deviation over {repetitions(table)}" if len(table.seeds) > 1 else ""
-    marks = "; the paper's figures are hollow marks" if _has_paper(table) else ""
+    marks = "; the paper's figures are hollow marks" if table.has_paper else ""
     return f"{heading(table)}, as a plot: means{spread}{marks}"
 
 
-def _has_paper(table: Table) -> bool:
-    return any(cell.paper is not None for cell in table.cells.values())
-
-
 def _explain_paper(figure: Figure, table: Table, marker: str, line: Literal["", ":"]) -> None:
-    if _has_paper(table):
+    if table.has_paper:
         mark = Line2D([], [], marker=marker, color=INK, markerfacecolor=GROUND, linestyle=line)
         figure.legend([mark], ["the paper"], loc="outside upper right")
 
