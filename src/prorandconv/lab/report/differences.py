@@ -107,7 +107,7 @@ def _difference(name: str, pairs: Sequence[tuple[Judged, Judged]]) -> Difference
         100 * float(seconds.mean()),
         _image_interval(pairs),
         seeds,
-        Estimate.of(seeds).interval if len(seeds) > 2 else None,  # type: ignore[union-attr]
+        Estimate.of(seeds).interval,  # type: ignore[union-attr]
     )
 
 
