@@ -7,13 +7,13 @@ from pathlib import Path
 
 from ..files import write_text
 from .compare import comparisons, table_of
+from .confusions import MethodConfusions, confusions
 from .formats.comma_separated import comma_separated
 from .formats.latex import latex_table
 from .page import Section, ShownTable, html, markdown
 from .plots.pictures import (
     Folder,
     Picture,
-    confusion_pictures,
     curve_pictures,
     sample_pictures,
     slug,
@@ -56,17 +56,17 @@ def _section(study: StudyRecord, folder: Folder, samples: bool, data_root: Path 
         plot = None if figure is None else Picture.plot(figure, path, describe(table))
         tables.append(ShownTable(table, plot, files))
     curves: list[Picture] = []
-    confusions: list[Picture] = []
+    matrices: list[MethodConfusions] = []
     for group in groups:
         name = f"{study.name} {group.name}" if len(groups) > 1 else study.name
         curves += curve_pictures(group, name, folder)
-        confusions += confusion_pictures(group, name, folder)
+        matrices += confusions(group)
     sheets = list(sample_pictures(groups, study.name, folder, data_root)) if samples else []
     return Section(
         study,
         tuple(tables),
         tuple(curves),
-        tuple(confusions),
+        tuple(matrices),
         tuple(one for one in sheets if isinstance(one, Picture)),
         tuple(one for one in sheets if isinstance(one, str)),
         tuple(provenance(study)),

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from prorandconv.lab.report.compare import comparisons
-from prorandconv.lab.report.plots.confusions import confusion_plot, shares
 from prorandconv.lab.report.plots.curves import SOURCE, curve, learning_curves
 from prorandconv.lab.report.plots.style import DARK_INK, INK, LOOKS, render, themed
 from prorandconv.lab.report.plots.tables import table_plot
 from prorandconv.lab.report.read import ReportedRun
-from prorandconv.lab.run.evaluation import Evaluation
 from prorandconv.lab.study.table import Axis, Cell
 
 
@@ -89,22 +87,6 @@ class TestLearningCurves:
         names = [[t.get_text() for t in figure.legends[0].get_texts()] for figure in found]
         assert [len(own) for own in names] == [7, 2]
         assert [own[0] for own in names] == ["erm", "erm"]
-
-
-class TestConfusions:
-    def test_shares_are_per_cent_of_a_class(self):
-        found = shares(Evaluation(((3, 1), (0, 0))))
-        assert found.tolist() == [[75.0, 25.0], [0.0, 0.0]]
-
-    def test_a_heat_map_for_each_target_with_numbers(self, comparison):
-        figure = confusion_plot(comparison("erm"), "erm")
-        titles = [axes.get_title(loc="left") for axes in figure.axes]
-        assert titles == ["optdigits: 35.0 %", "fonts: 45.0 %"]
-        assert sorted(set(labels(figure.axes[0]))) == ["35", "65"]
-        assert figure.axes[0].images[0].get_array()[0, 1] == 65
-
-    def test_no_run_done_is_no_heat_map(self, comparison):
-        assert confusion_plot(comparison("erm", done=2), "erm") is None
 
 
 def test_looks_differ_in_colour_and_marker():
