@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from ...errors import ProRandConvError
 
@@ -69,7 +69,7 @@ class Estimate:
         deviation = statistics.stdev(there) if len(there) > 1 else None
         if deviation is None or len(there) < FEWEST:
             return cls(mean, deviation, None, there)
-        quantile = float(student.ppf((1 + CONFIDENCE) / 2, len(there) - 1))
+        quantile = float(stdtrit(len(there) - 1, (1 + CONFIDENCE) / 2))
         half = quantile * deviation / math.sqrt(len(there))
         return cls(mean, deviation, (max(mean - half, ends[0]), min(mean + half, ends[1])), there)
 

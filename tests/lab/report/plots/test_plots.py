@@ -2,9 +2,11 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from prorandconv.lab.report.compare import comparisons
 from prorandconv.lab.report.plots.curves import SOURCE, curve, learning_curves
+from prorandconv.lab.report.plots.pictures import Picture
 from prorandconv.lab.report.plots.style import DARK_INK, INK, LOOKS, render, themed
 from prorandconv.lab.report.plots.tables import table_plot
 from prorandconv.lab.report.read import ReportedRun
@@ -91,6 +93,22 @@ class TestLearningCurves:
 
 def test_looks_differ_in_colour_and_marker():
     assert len({look.colour for look in LOOKS}) == len({look.marker for look in LOOKS}) == 7
+
+
+def test_a_plot_is_arranged_once_for_both_of_its_forms(make_table, monkeypatch, tmp_path):
+    arranged = []
+    execute = ConstrainedLayoutEngine.execute
+
+    def count(engine, figure):
+        arranged.append(figure)
+        return execute(engine, figure)
+
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", count)
+    figure = table_plot(make_table())
+    shown = Picture.plot(figure, tmp_path / "plot", "a plot")
+    assert arranged == [figure]
+    assert shown.address.startswith("data:image/svg+xml")
+    assert (tmp_path / "plot.png").exists()
 
 
 def test_a_drawing_in_a_page_follows_light_and_dark(make_table):

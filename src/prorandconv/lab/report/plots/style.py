@@ -82,6 +82,7 @@ def render(figure: Figure, form: Literal["svg", "png"]) -> bytes:
     metadata = {"Date": None} if form == "svg" else {}
     with styled():
         figure.savefig(buffer, format=form, dpi=150, metadata=metadata)
+    figure.set_layout_engine("none")  # it is arranged now: not again for another form
     return buffer.getvalue()
 
 
