@@ -41,6 +41,8 @@ class Section:
     messages: tuple[str, ...]
     """why samples are missing"""
     provenance: tuple[tuple[str, str], ...]
+    verdict: str
+    """what was found, in a sentence; may be empty"""
 
 
 def html(sections: Sequence[Section]) -> str:
@@ -59,6 +61,7 @@ def markdown(sections: Sequence[Section]) -> str:
     parts = []
     for section in sections:
         parts.append(f"# {escaped(section.study.title)}")
+        parts += [f"**{escaped(section.verdict)}**"] if section.verdict else []
         parts += [f"- {escaped(line)}" for line in section.study.problems]
         for shown in section.tables:
             files = ", ".join(f"[{kind}]({name})" for kind, name in shown.files.items())

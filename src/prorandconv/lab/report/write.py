@@ -21,6 +21,7 @@ from .plots.pictures import (
 from .plots.tables import describe, table_plot
 from .provenance import provenance
 from .read import StudyRecord, read
+from .verdict import verdict
 
 
 def write_report(
@@ -70,4 +71,5 @@ def _section(study: StudyRecord, folder: Folder, samples: bool, data_root: Path 
         tuple(one for one in sheets if isinstance(one, Picture)),
         tuple(one for one in sheets if isinstance(one, str)),
         tuple(provenance(study)),
+        verdict(study),
     )

@@ -124,8 +124,8 @@ class Table:
 
     @property
     def shown_columns(self) -> tuple[str, ...]:
-        """The columns, and the average if there is one."""
-        return (*self.columns, AVERAGE) if self.averaged else self.columns
+        """The average if there is one, and the columns."""
+        return (AVERAGE, *self.columns) if self.averaged else self.columns
 
     def values(self, row: str, column: str) -> tuple[float | None, ...]:
         """One value for each seed; the average needs all of its columns."""

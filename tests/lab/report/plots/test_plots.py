@@ -20,11 +20,11 @@ def labels(axes):
 class TestTablePlots:
     def test_bars_are_means_and_marks_are_the_papers(self, make_table):
         panels = table_plot(make_table()).axes
-        assert [axes.get_title(loc="left") for axes in panels] == ["svhn", "usps", "average"]
-        assert [bar.get_width() for bar in panels[0].patches] == [32, 62]
-        marks = [line.get_xdata()[0] for line in panels[0].lines if line.get_marker() == "D"]
+        assert [axes.get_title(loc="left") for axes in panels] == ["average", "svhn", "usps"]
+        assert [bar.get_width() for bar in panels[1].patches] == [32, 62]
+        marks = [line.get_xdata()[0] for line in panels[1].lines if line.get_marker() == "D"]
         assert marks == [32.5, 69.7]
-        assert labels(panels[0]) == ["32.0", "62.0"]
+        assert labels(panels[1]) == ["32.0", "62.0"]
         assert [tick.get_text() for tick in panels[0].get_yticklabels()] == ["ERM", "Pro-RandConv"]
 
     def test_every_bar_is_within_its_panel(self, make_table):
