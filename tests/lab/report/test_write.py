@@ -182,7 +182,7 @@ class TestCommand:
             train(small_run(method), Execution(runs=tmp_path, quiet=True))
         code, printed, _ = run("report", tmp_path)
         assert code == 0
-        assert "gain over erm" in printed
+        assert "gain over ERM" in printed
         assert str(tmp_path / "report" / "index.html") in printed.replace("\n", "")
         result = json.loads(next(tmp_path.rglob("erm/**/result.json")).read_text())
         accuracy = result["best_validation"]["targets"]["fonts"]["accuracy"]

@@ -30,7 +30,8 @@ def _found(table: Table) -> str:
     parts = [f"{row} {ROUNDED.plain(own.mean)} %{where}"]
     if (gain := table.gain(row, column)) is not None:
         sure = f" {ROUNDED.interval(gain.interval)}" if gain.interval is not None else ""
-        parts.append(f"{ROUNDED.signed(gain.mean)} over {table.baseline}{sure}")
+        than = "over" if gain.mean >= 0 else "against"
+        parts.append(f"{ROUNDED.signed(gain.mean)} {than} {table.baseline}{sure}")
     if (to_paper := table.to_paper(row, column)) is not None:
         side = "above" if to_paper > 0 else "below"
         parts.append(f"{ROUNDED.plain(abs(to_paper))} {side} the paper")

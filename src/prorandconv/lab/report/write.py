@@ -10,6 +10,7 @@ from .compare import comparisons, table_of
 from .confusions import MethodConfusions, confusions
 from .formats.comma_separated import comma_separated
 from .formats.latex import latex_table
+from .looks import labelled, labelled_rows
 from .page import Section, ShownTable, html, markdown
 from .plots.pictures import (
     Folder,
@@ -43,10 +44,10 @@ def write_report(
 
 
 def _section(study: StudyRecord, folder: Folder, samples: bool, data_root: Path | None) -> Section:
-    groups = comparisons(study.runs, [row for table in study.tables for row in table.rows])
-    if not study.tables:
-        made = tuple(table_of(group, slug(group.name)) for group in groups if group.targets)
-        study = dataclasses.replace(study, tables=made)
+    names = [row for table in study.tables for row in table.rows]
+    groups = [labelled_rows(group) for group in comparisons(study.runs, names)]
+    made = [table_of(group, slug(group.name)) for group in groups if group.targets]
+    study = dataclasses.replace(study, tables=tuple(map(labelled, study.tables)) or tuple(made))
     tables = []
     for table in study.tables:
         path = folder.free(*([] if table.name.startswith(study.name) else [study.name]), table.name)

@@ -12,8 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 from ...study.table import Estimate
 from ..compare import Comparison
+from ..looks import LOOKS, OTHERS, Look, looks
 from ..read import ReportedRun
-from .style import LOOKS, Look, grid, look, new_figure, styled
+from .style import grid, new_figure, styled
 
 SOURCE = "source, validation"
 PANELS = 3
@@ -27,7 +28,7 @@ def learning_curves(comparison: Comparison) -> list[Figure]:
     ]
     first = [row for row in rows if row == comparison.baseline]
     others = [row for row in rows if row not in first]
-    size = len(LOOKS) - 1
+    size = len(LOOKS) + len(OTHERS) - 1
     parts = [others[start : start + size] for start in range(0, len(others), size)]
     return [_figure(comparison, [*first, *part]) for part in parts or [[]] if first or part]
 
@@ -55,8 +56,7 @@ def _figure(comparison: Comparison, rows: list[str]) -> Figure:
         figure = new_figure(9.6 if across > 2 else 8.4, 2.5 * down + 0.7)
         panels = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
         for axes, name in zip(panels, names, strict=False):
-            for place, row in enumerate(rows):
-                style = look(place if rows[0] == comparison.baseline else place + 1)
+            for row, style in looks(rows).items():
                 _draw(axes, curve(comparison.rows[row].values(), name), row, style)
             axes.set_title(name)
             axes.margins(y=0.08)

@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 
 from ...study.table import Axis, Table
 from ..formats.lines import Digits, heading, repetitions
-from .style import GROUND, INK, LOOKS, grid, look, new_figure, styled
+from ..looks import looks
+from .style import GROUND, INK, grid, new_figure, styled
 
 PANELS = 4
 """Panels beside each other."""
@@ -67,9 +68,10 @@ def _bar_panel(axes: Axes, table: Table, column: str) -> None:
     grid(axes, "x")
     axes.tick_params(axis="y", length=0)
     reached = 0.0
+    chosen = looks(table.rows)
     for place, row in enumerate(table.rows):
         own, paper = table.estimate(row, column), table.paper(row, column)
-        style = look(place if len(table.rows) <= len(LOOKS) else row != table.baseline)
+        style = chosen[row]
         if own is not None:
             spread = own.deviation or 0.0
             axes.barh(
@@ -106,8 +108,7 @@ def _curves(table: Table, axis: Axis) -> Figure:
     axes = figure.subplots()
     grid(axes, "y")
     ends: list[tuple[float, float, str, str]] = []
-    for place, row in enumerate(table.rows):
-        style = look(place)
+    for row, style in looks(table.rows).items():
         found = [
             (x, estimate)
             for x, column in zip(axis.positions, table.columns, strict=True)
