@@ -55,7 +55,15 @@ def test_the_page_needs_nothing_but_itself_and_shows_everything(mini, results):
     page = Reader(text)
     assert page.tags.count("table") == 2 + 2 * 2
     assert page.tags.count("img") == 2 + 1 + 1
-    assert all(address.startswith(("data:", "#")) for address in page.addresses)
+    tables = {f"digits{part}.{end}" for part in ("", "-cost") for end in ("csv", "tex")}
+    others = [one for one in page.addresses if not one.startswith(("data:", "#"))]
+    assert set(others) == {*tables, "../studies/digits/study.json"}
+    assert all((results / "report" / one).exists() for one in others)
+    assert page.tags.count("main") == 1
+    anchors = [one[1:] for one in page.addresses if one.startswith("#")]
+    assert len(anchors) == page.tags.count("h1") + page.tags.count("h2") == 1 + 6
+    assert all(f'id="{anchor}"' in text for anchor in anchors)
+    assert page.tags.count("caption") == page.tags.count("table")
     assert "script" not in page.tags
     assert not re.search(r"@import|url\(", text)
     for shown in (

@@ -43,6 +43,8 @@ class Section:
     provenance: tuple[tuple[str, str], ...]
     verdict: str
     """what was found, in a sentence; may be empty"""
+    record: str
+    """where its study.json is, seen from the report; may be empty"""
 
 
 def html(sections: Sequence[Section]) -> str:

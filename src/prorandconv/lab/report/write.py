@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 
 from ..files import write_text
@@ -73,4 +74,5 @@ def _section(study: StudyRecord, folder: Folder, samples: bool, data_root: Path 
         tuple(one for one in sheets if isinstance(one, str)),
         tuple(provenance(study)),
         verdict(study),
+        "" if study.path is None else Path(os.path.relpath(study.path, folder.path)).as_posix(),
     )

@@ -9,7 +9,7 @@ from prorandconv.lab.report.compare import comparisons
 from prorandconv.lab.report.looks import LOOKS, labelled_rows
 from prorandconv.lab.report.plots.curves import SOURCE, curve, learning_curves
 from prorandconv.lab.report.plots.pictures import Picture
-from prorandconv.lab.report.plots.style import DARK_INK, INK, render, themed
+from prorandconv.lab.report.plots.style import DARK_INK, GROUND, INK, render, themed
 from prorandconv.lab.report.plots.tables import table_plot
 from prorandconv.lab.report.read import ReportedRun
 from prorandconv.lab.study.table import Axis, Cell
@@ -20,8 +20,22 @@ def labels(axes):
 
 
 class TestTablePlots:
+    def test_dots_are_means_on_one_scale_with_intervals_and_the_papers_are_hollow(self, make_table):
+        (axes,) = table_plot(make_table()).axes
+        ticks = [tick.get_text() for tick in axes.get_yticklabels()]
+        assert ticks == ["average", "svhn", "usps"]
+        ours = LOOKS["Pro-RandConv"]
+        marks = [line for line in axes.lines if line.get_color() == ours.colour]
+        dots = [line for line in marks if line.get_marker() == ours.marker]
+        filled = [d.get_xdata()[0] for d in dots if d.get_markerfacecolor() == ours.colour]
+        hollow = [d.get_xdata()[0] for d in dots if d.get_markerfacecolor() == GROUND]
+        assert filled == [71.5, 62.0, 81.0]
+        assert hollow == pytest.approx([81.7, 69.7, 93.7])
+        intervals = [list(line.get_xdata()) for line in marks if line not in dots]
+        assert intervals[1] == pytest.approx([57.032, 66.968], abs=1e-3)
+
     def test_bars_are_means_and_marks_are_the_papers(self, make_table):
-        panels = table_plot(make_table()).axes
+        panels = table_plot(make_table(unit="ms")).axes
         assert [axes.get_title(loc="left") for axes in panels] == ["average", "svhn", "usps"]
         assert [bar.get_width() for bar in panels[1].patches] == [32, 62]
         marks = [line.get_xdata()[0] for line in panels[1].lines if line.get_marker() == "D"]
@@ -30,7 +44,7 @@ class TestTablePlots:
         assert [tick.get_text() for tick in panels[0].get_yticklabels()] == ["ERM", "Pro-RandConv"]
 
     def test_every_bar_is_within_its_panel(self, make_table):
-        for axes in table_plot(make_table()).axes:
+        for axes in table_plot(make_table(unit="ms")).axes:
             assert axes.get_xlim()[1] > max(bar.get_width() for bar in axes.patches)
             bottom, top = axes.get_ylim()
             assert bottom > 1
@@ -75,7 +89,7 @@ class TestLearningCurves:
         (figure,) = learning_curves(labelled_rows(comparison("pro-randconv", "randconv")))
         drawn = {line.get_label(): line.get_color() for line in figure.axes[0].lines}
         assert drawn == {name: LOOKS[name].colour for name in ("Pro-RandConv", "RandConv")}
-        bars = table_plot(make_table()).axes[1].patches
+        bars = table_plot(make_table(unit="ms")).axes[1].patches
         assert to_hex(bars[1].get_facecolor()) == LOOKS["Pro-RandConv"].colour
 
     def test_a_curve_is_the_mean_over_seeds_at_the_epochs_measured(self, comparison):
@@ -85,12 +99,19 @@ class TestLearningCurves:
         assert curve(runs, SOURCE)[1].deviation == pytest.approx(0.5**0.5)
 
     def test_a_panel_for_the_source_and_each_target(self, comparison):
-        (figure,) = learning_curves(comparison("erm", "pro-randconv"))
+        (figure,) = learning_curves(comparison("erm", "pro-randconv", epochs=6))
         shown = [axes for axes in figure.axes if axes.get_visible()]
         assert [axes.get_title(loc="left") for axes in shown] == [SOURCE, "optdigits", "fonts"]
         assert [len(axes.lines) for axes in shown] == [2, 2, 2]
         names = [text.get_text() for text in figure.legends[0].get_texts()]
         assert names == ["erm", "pro-randconv"]
+
+    def test_curves_of_fewer_than_three_points_are_left_out(self, comparison):
+        (figure,) = learning_curves(comparison("erm", epochs=4))  # targets at epochs 2 and 4
+        assert [axes.get_title(loc="left") for axes in figure.axes] == [SOURCE]
+
+    def test_no_curve_of_three_points_is_no_figure(self, comparison):
+        assert learning_curves(comparison("erm", epochs=2)) == []
 
     def test_many_methods_go_into_several_figures_each_with_the_baseline(self, comparison):
         others = ["color-jitter", "grayscale", "perspective", "rotate", "autoaugment"]
