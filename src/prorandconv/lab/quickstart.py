@@ -21,6 +21,7 @@ from .. import ProRandConv
 from .data import get_benchmark
 from .files import replacing, write_text
 from .pictures import picture_rows
+from .report.looks import LOOKS
 from .run.config import Execution, RunConfig
 from .run.display import duration
 from .run.result import Result
@@ -130,8 +131,8 @@ def _plot(rows: dict[str, dict[str, list[float]]], folder: Path) -> None:
     figure = Figure(figsize=(7.5, 3.6), layout="constrained")
     axes = figure.subplots()
     places = np.arange(len(rows))
-    looks = {"erm": ("#b8b8b8", -0.2), "pro-randconv": ("#005a9c", 0.2)}
-    for method, (colour, shift) in looks.items():
+    for method, shift in {"erm": -0.2, "pro-randconv": 0.2}.items():
+        colour = LOOKS[METHODS[method]].colour
         means = [statistics.fmean(figures[method]) for figures in rows.values()]
         spreads = [
             statistics.stdev(figures[method]) if len(figures[method]) > 1 else 0.0

@@ -39,6 +39,7 @@ class TestList:
         assert row(out, "digits", "svhn", "", "absent")
         assert row(out, "pacs", "art", "28 all")
         assert row(out, "digits-mini", "optdigits", "1,797 test")
+        assert row(out, "pacs", "art", "28 all", "pacs/art_painting")  # seen from the data root
 
     def test_the_root_comes_from_the_variable(self, run, tmp_path, mini_cache, monkeypatch):
         monkeypatch.setenv("PRORANDCONV_CACHE", str(mini_cache))

@@ -6,6 +6,7 @@ import pytest
 
 from prorandconv.lab.report.write import write_report
 
+pytestmark = pytest.mark.xdist_group("browser")
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome", "chrome")
      if (found := shutil.which(name))),
@@ -44,21 +45,31 @@ def test_tables_and_pictures_are_there_without_an_error_or_a_request(opened):
     page, messages, requests = opened()
     assert messages == []
     assert requests == [page.url]
-    assert page.locator("table").count() == 2
+    assert page.locator("table").count() == 6
     assert page.get_by_text("62.00 ± 2.00").is_visible()
     widths = page.evaluate("[...document.images].map(image => image.naturalWidth)")
-    assert len(widths) == 6
+    assert len(widths) == 4
     assert min(widths) > 200
-    assert page.locator("img:visible").count() == 6
+    assert page.locator("img:visible").count() == 4
 
 
-@pytest.mark.parametrize("width", [400, 1200])
+@pytest.mark.parametrize("width", [390, 768, 1280])
 def test_the_page_itself_never_scrolls_sideways(opened, width):
     page, _, _ = opened(width)
     inner, outer = page.evaluate(
         "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
     )
     assert inner <= outer == width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_axe_finds_nothing_serious(opened, width, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe, of dev")
+    page, _, _ = opened(width, scheme)
+    found = axe.Axe().run(page).response["violations"]
+    serious = [f for f in found if f["impact"] in ("serious", "critical")]
+    assert [(f["id"], [n["html"] for n in f["nodes"]]) for f in serious] == []
 
 
 def test_ground_and_plots_follow_light_and_dark(opened):

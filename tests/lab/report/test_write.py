@@ -39,7 +39,6 @@ def test_every_form_is_written_whole(mini, results):
         "report.md",
         *(f"digits{part}.{end}" for part in ("", "-cost") for end in ("csv", "tex", "png")),
         "digits-curves.png",
-        *(f"digits-confusion-{row}.png" for row in ("baseline-erm", "pro-randconv")),
         "digits-samples-mnist-pro-randconv.png",
     }
     assert all(path.stat().st_size < LARGEST for path in output.glob("*.png"))
@@ -54,9 +53,17 @@ def test_the_page_needs_nothing_but_itself_and_shows_everything(mini, results):
     write_report(results, results / "report")
     text = (results / "report" / "index.html").read_text()
     page = Reader(text)
-    assert page.tags.count("table") == 2
-    assert page.tags.count("img") == 2 + 1 + 2 + 1
-    assert all(address.startswith(("data:", "#")) for address in page.addresses)
+    assert page.tags.count("table") == 2 + 2 * 2
+    assert page.tags.count("img") == 2 + 1 + 1
+    tables = {f"digits{part}.{end}" for part in ("", "-cost") for end in ("csv", "tex")}
+    others = [one for one in page.addresses if not one.startswith(("data:", "#"))]
+    assert set(others) == {*tables, "../studies/digits/study.json"}
+    assert all((results / "report" / one).exists() for one in others)
+    assert page.tags.count("main") == 1
+    anchors = [one[1:] for one in page.addresses if one.startswith("#")]
+    assert len(anchors) == page.tags.count("h1") + page.tags.count("h2") == 1 + 6
+    assert all(f'id="{anchor}"' in text for anchor in anchors)
+    assert page.tags.count("caption") == page.tags.count("table")
     assert "script" not in page.tags
     assert not re.search(r"@import|url\(", text)
     for shown in (
@@ -76,6 +83,17 @@ def test_the_page_needs_nothing_but_itself_and_shows_everything(mini, results):
         assert shown in page.text
     assert "where it was written" not in page.text  # the runs were made elsewhere
     assert "<strong>62.00 ± 2.00</strong>" in text
+
+
+def test_confusion_matrices_are_tables_with_a_shade_for_each_share(mini, results):
+    write_report(results, results / "report", samples=False)
+    text = (results / "report" / "index.html").read_text()
+    # Pro-RandConv on fonts: 7 and 8 of ten images are right in its two runs
+    matrix = text.split("<caption>fonts: 75.0 %</caption>")[1].split("</table>")[0]
+    assert matrix.count('<td style="--share:75">75</td>') == 10
+    assert matrix.count('<td style="--share:25">25</td>') == 10
+    assert matrix.count("<td></td>") == 80
+    assert "| 3 | 65 | 75 |" in (results / "report" / "report.md").read_text()
 
 
 def test_runs_without_a_study_become_tables_by_setting(mini, write_run, tmp_path):
@@ -172,7 +190,7 @@ class TestCommand:
             train(small_run(method), Execution(runs=tmp_path, quiet=True))
         code, printed, _ = run("report", tmp_path)
         assert code == 0
-        assert "gain over erm" in printed
+        assert "gain over ERM" in printed
         assert str(tmp_path / "report" / "index.html") in printed.replace("\n", "")
         result = json.loads(next(tmp_path.rglob("erm/**/result.json")).read_text())
         accuracy = result["best_validation"]["targets"]["fonts"]["accuracy"]

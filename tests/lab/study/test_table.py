@@ -35,7 +35,7 @@ def test_interval_is_students():
 
 
 def test_one_seed_has_a_mean_and_no_spread():
-    assert Estimate.of([80.0, None]) == Estimate(80.0)
+    assert Estimate.of([80.0, None]) == Estimate(80.0, values=(80.0,))
     assert Estimate.of([None]) is None
 
 

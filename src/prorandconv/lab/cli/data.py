@@ -27,7 +27,8 @@ class DataList:
         from ..data import BENCHMARKS, get_benchmark
         from ..files import data_root
 
-        table = Table(title=f"data root: {data_root(self.data_root)}", title_justify="left")
+        root = data_root(self.data_root)
+        table = Table(title=f"data root: {root}", title_justify="left")
         for column in ("benchmark", "domain", "images", "where"):
             table.add_column(column, overflow="fold")
         for name in BENCHMARKS:
@@ -43,10 +44,15 @@ class DataList:
                     shown = ", ".join(f"{sum(c):,} {part}" for part, c in counts.items())
                 except ProRandConvError as error:
                     shown = f"cannot be counted: {error}"
-                table.add_row(name, domain, shown, str(where) if where else "absent")
+                table.add_row(name, domain, shown, _shown(where, root) if where else "absent")
             table.add_section()
         out.print(table)
         return 0
+
+
+def _shown(path: Path, root: Path) -> str:
+    """A path from the data root, which the table's title has; others whole."""
+    return str(path.relative_to(root) if path.is_relative_to(root) else path)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ class Report:
         for section in sections:
             for shown in section.tables:
                 out.print(terminal_table(shown.table))
+            if section.verdict:
+                out.print(section.verdict, highlight=False, markup=False)
             for line in section.study.problems:
                 out.print(line, highlight=False, soft_wrap=True)
         out.print(str(output / "index.html"), highlight=False, soft_wrap=True)

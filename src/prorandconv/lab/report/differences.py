@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from scipy.stats import norm
+from scipy.special import ndtri
 from torch import Tensor
 
 from ...errors import ProRandConvError
@@ -107,7 +107,7 @@ def _difference(name: str, pairs: Sequence[tuple[Judged, Judged]]) -> Difference
         100 * float(seconds.mean()),
         _image_interval(pairs),
         seeds,
-        Estimate.of(seeds).interval if len(seeds) > 2 else None,  # type: ignore[union-attr]
+        Estimate.of(seeds).interval,  # type: ignore[union-attr]
     )
 
 
@@ -125,5 +125,5 @@ def _image_interval(pairs: Sequence[tuple[Judged, Judged]]) -> Interval:
         means.append(float(gains.mean()))
         variances.append(float(gains.var(correction=0)) / len(gains))
     mean = statistics.fmean(means)
-    half = float(norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt(sum(variances)) / len(pairs)
+    half = float(ndtri((1 + CONFIDENCE) / 2)) * math.sqrt(sum(variances)) / len(pairs)
     return 100 * max(mean - half, -1.0), 100 * min(mean + half, 1.0)

@@ -9,8 +9,9 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined
 
 from ..study.table import Table
+from .confusions import MethodConfusions
 from .formats.lines import best, footnotes, heading, lines
-from .formats.markdown import code, escaped, markdown_table
+from .formats.markdown import code, escaped, grid, markdown_table
 from .plots.pictures import Picture
 from .plots.style import DARK_GROUND, DARK_INK, GROUND, INK
 from .read import StudyRecord
@@ -35,11 +36,15 @@ class Section:
     study: StudyRecord
     tables: tuple[ShownTable, ...]
     curves: tuple[Picture, ...]
-    confusions: tuple[Picture, ...]
+    confusions: tuple[MethodConfusions, ...]
     samples: tuple[Picture, ...]
     messages: tuple[str, ...]
     """why samples are missing"""
     provenance: tuple[tuple[str, str], ...]
+    verdict: str
+    """what was found, in a sentence; may be empty"""
+    record: str
+    """where its study.json is, seen from the report; may be empty"""
 
 
 def html(sections: Sequence[Section]) -> str:
@@ -58,22 +63,33 @@ def markdown(sections: Sequence[Section]) -> str:
     parts = []
     for section in sections:
         parts.append(f"# {escaped(section.study.title)}")
+        parts += [f"**{escaped(section.verdict)}**"] if section.verdict else []
         parts += [f"- {escaped(line)}" for line in section.study.problems]
         for shown in section.tables:
             files = ", ".join(f"[{kind}]({name})" for kind, name in shown.files.items())
             parts += [f"## {escaped(heading(shown.table))}", markdown_table(shown.table)]
             parts += [f"As {files}", *_links([shown.plot])]
-        for title, pictures in (
-            ("Accuracy over epochs", section.curves),
-            ("Confusion matrices", section.confusions),
-            ("Augmented images", section.samples),
-        ):
-            if pictures:
-                parts += [f"## {title}", *_links(pictures)]
+        if section.curves:
+            parts += ["## Accuracy over epochs", *_links(section.curves)]
+        if section.confusions:
+            parts += ["## Accuracy by class", "The page has the whole confusion matrices."]
+            parts += [part for one in section.confusions for part in _by_class(one)]
+        if section.samples:
+            parts += ["## Augmented images", *_links(section.samples)]
         parts += [*map(escaped, section.messages), "## How it was made"]
         made = (f"- {escaped(name)}: {code(value)}" for name, value in section.provenance)
         parts.append("\n".join(made))
     return "\n\n".join(parts) + "\n"
+
+
+def _by_class(one: MethodConfusions) -> tuple[str, str]:
+    """The diagonals of the matrices: a line for each class."""
+    rows = [
+        (name, *(f"{matrix.shares[place][place]:.0f}" for matrix in one.matrices))
+        for place, name in enumerate(one.matrices[0].classes)
+    ]
+    targets = [matrix.target for matrix in one.matrices]
+    return f"{escaped(one.title)}, %", grid(["class", *targets], rows)
 
 
 def _links(pictures: Sequence[Picture | None]) -> list[str]:

@@ -109,6 +109,8 @@ class StudyRecord:
     """what failed, is missing, not done, damaged or suspect: a line each"""
     figures: str = ""
     """where those of the tables come from, if not from the runs"""
+    path: Path | None = None
+    """its study.json"""
 
 
 def read(directory: Path) -> tuple[StudyRecord, ...]:
@@ -161,6 +163,7 @@ def _study(path: Path) -> StudyRecord:
             dict(stored["environment"]),
             (*failed, *problems),
             f"as stored in {STUDY}" + ("; its runs are not here" if homes and not present else ""),
+            path,
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ReportError.at(path, f"is not the record of a study ({error!r})", REMEDY) from error

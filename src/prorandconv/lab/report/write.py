@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 
 from ..files import write_text
 from .compare import comparisons, table_of
+from .confusions import MethodConfusions, confusions
 from .formats.comma_separated import comma_separated
 from .formats.latex import latex_table
+from .looks import labelled, labelled_rows
 from .page import Section, ShownTable, html, markdown
 from .plots.pictures import (
     Folder,
     Picture,
-    confusion_pictures,
     curve_pictures,
     sample_pictures,
     slug,
@@ -21,6 +23,7 @@ from .plots.pictures import (
 from .plots.tables import describe, table_plot
 from .provenance import provenance
 from .read import StudyRecord, read
+from .verdict import verdict
 
 
 def write_report(
@@ -42,10 +45,10 @@ def write_report(
 
 
 def _section(study: StudyRecord, folder: Folder, samples: bool, data_root: Path | None) -> Section:
-    groups = comparisons(study.runs, [row for table in study.tables for row in table.rows])
-    if not study.tables:
-        made = tuple(table_of(group, slug(group.name)) for group in groups if group.targets)
-        study = dataclasses.replace(study, tables=made)
+    names = [row for table in study.tables for row in table.rows]
+    groups = [labelled_rows(group) for group in comparisons(study.runs, names)]
+    made = [table_of(group, slug(group.name)) for group in groups if group.targets]
+    study = dataclasses.replace(study, tables=tuple(map(labelled, study.tables)) or tuple(made))
     tables = []
     for table in study.tables:
         path = folder.free(*([] if table.name.startswith(study.name) else [study.name]), table.name)
@@ -56,18 +59,20 @@ def _section(study: StudyRecord, folder: Folder, samples: bool, data_root: Path 
         plot = None if figure is None else Picture.plot(figure, path, describe(table))
         tables.append(ShownTable(table, plot, files))
     curves: list[Picture] = []
-    confusions: list[Picture] = []
+    matrices: list[MethodConfusions] = []
     for group in groups:
         name = f"{study.name} {group.name}" if len(groups) > 1 else study.name
         curves += curve_pictures(group, name, folder)
-        confusions += confusion_pictures(group, name, folder)
+        matrices += confusions(group)
     sheets = list(sample_pictures(groups, study.name, folder, data_root)) if samples else []
     return Section(
         study,
         tuple(tables),
         tuple(curves),
-        tuple(confusions),
+        tuple(matrices),
         tuple(one for one in sheets if isinstance(one, Picture)),
         tuple(one for one in sheets if isinstance(one, str)),
         tuple(provenance(study)),
+        verdict(study),
+        "" if study.path is None else Path(os.path.relpath(study.path, folder.path)).as_posix(),
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from ...errors import ProRandConvError
 
@@ -16,6 +16,8 @@ STUDY = "study.json"
 """The file that a study's tables are stored in."""
 AVERAGE = "average"
 CONFIDENCE = 0.95
+FEWEST = 3
+"""Seeds that an interval needs: of two values it would be 13 times as wide as they are apart."""
 
 
 @dataclass(frozen=True)
@@ -36,29 +38,40 @@ class Estimate:
     deviation: float | None = None
     """sample standard deviation; None with one seed"""
     interval: tuple[float, float] | None = None
-    """95 % interval of the mean by Student's t; None with one seed"""
-    seeds: int = 1
-    """how many values there were"""
+    """95 % interval of the mean by Student's t; None below three seeds"""
+    values: tuple[float, ...] = ()
+    """what it was made from"""
+
+    @property
+    def seeds(self) -> int:
+        """How many values there were."""
+        return len(self.values)
 
     @classmethod
-    def of(cls, values: Sequence[float | None]) -> Estimate | None:
+    def of(
+        cls, values: Sequence[float | None], ends: tuple[float, float] = (-math.inf, math.inf)
+    ) -> Estimate | None:
         """The estimate from one value a seed, None among them left out; None if nothing is left.
+
+        Args:
+            values: one for each seed.
+            ends: what the mean cannot be below or above, nor its interval.
 
         Example:
             >>> estimate = Estimate.of([80.0, 82.0, 84.0])
             >>> estimate.mean, estimate.deviation, [round(end, 2) for end in estimate.interval]
             (82.0, 2.0, [77.03, 86.97])
         """
-        there = [value for value in values if value is not None]
+        there = tuple(value for value in values if value is not None)
         if not there:
             return None
         mean = statistics.fmean(there)
-        if len(there) == 1:
-            return cls(mean)
-        deviation = statistics.stdev(there)
-        quantile = float(student.ppf((1 + CONFIDENCE) / 2, len(there) - 1))
+        deviation = statistics.stdev(there) if len(there) > 1 else None
+        if deviation is None or len(there) < FEWEST:
+            return cls(mean, deviation, None, there)
+        quantile = float(stdtrit(len(there) - 1, (1 + CONFIDENCE) / 2))
         half = quantile * deviation / math.sqrt(len(there))
-        return cls(mean, deviation, (mean - half, mean + half), len(there))
+        return cls(mean, deviation, (max(mean - half, ends[0]), min(mean + half, ends[1])), there)
 
 
 @dataclass(frozen=True)
@@ -111,8 +124,8 @@ class Table:
 
     @property
     def shown_columns(self) -> tuple[str, ...]:
-        """The columns, and the average if there is one."""
-        return (*self.columns, AVERAGE) if self.averaged else self.columns
+        """The average if there is one, and the columns."""
+        return (AVERAGE, *self.columns) if self.averaged else self.columns
 
     def values(self, row: str, column: str) -> tuple[float | None, ...]:
         """One value for each seed; the average needs all of its columns."""
@@ -131,7 +144,8 @@ class Table:
 
     def estimate(self, row: str, column: str) -> Estimate | None:
         """Mean, deviation and interval over the seeds."""
-        return Estimate.of(self.values(row, column))
+        ends = (0.0, 100.0) if self.unit == "%" else (-math.inf, math.inf)
+        return Estimate.of(self.values(row, column), ends)
 
     def to_paper(self, row: str, column: str) -> float | None:
         """Our mean less the paper's figure."""
@@ -142,8 +156,17 @@ class Table:
         """The difference to the baseline, paired by seed; None for the baseline itself."""
         if self.baseline is None or row == self.baseline:
             return None
-        pairs = zip(self.values(row, column), self.values(self.baseline, column), strict=True)
+        return self.difference(row, self.baseline, column)
+
+    def difference(self, row: str, other: str, column: str) -> Estimate | None:
+        """The figures of a row less those of another, paired by seed."""
+        pairs = zip(self.values(row, column), self.values(other, column), strict=True)
         return Estimate.of([None if a is None or b is None else a - b for a, b in pairs])
+
+    @property
+    def has_paper(self) -> bool:
+        """Whether a figure of the paper stands beside one of ours."""
+        return any(cell.paper is not None for cell in self.cells.values())
 
     @property
     def complete(self) -> bool:

@@ -2,14 +2,16 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from prorandconv.lab.report.compare import comparisons
-from prorandconv.lab.report.plots.confusions import confusion_plot, shares
+from prorandconv.lab.report.looks import LOOKS, labelled_rows
 from prorandconv.lab.report.plots.curves import SOURCE, curve, learning_curves
-from prorandconv.lab.report.plots.style import DARK_INK, INK, LOOKS, render, themed
+from prorandconv.lab.report.plots.pictures import Picture
+from prorandconv.lab.report.plots.style import DARK_INK, GROUND, INK, render, themed
 from prorandconv.lab.report.plots.tables import table_plot
 from prorandconv.lab.report.read import ReportedRun
-from prorandconv.lab.run.evaluation import Evaluation
 from prorandconv.lab.study.table import Axis, Cell
 
 
@@ -18,17 +20,31 @@ def labels(axes):
 
 
 class TestTablePlots:
+    def test_dots_are_means_on_one_scale_with_intervals_and_the_papers_are_hollow(self, make_table):
+        (axes,) = table_plot(make_table()).axes
+        ticks = [tick.get_text() for tick in axes.get_yticklabels()]
+        assert ticks == ["average", "svhn", "usps"]
+        ours = LOOKS["Pro-RandConv"]
+        marks = [line for line in axes.lines if line.get_color() == ours.colour]
+        dots = [line for line in marks if line.get_marker() == ours.marker]
+        filled = [d.get_xdata()[0] for d in dots if d.get_markerfacecolor() == ours.colour]
+        hollow = [d.get_xdata()[0] for d in dots if d.get_markerfacecolor() == GROUND]
+        assert filled == [71.5, 62.0, 81.0]
+        assert hollow == pytest.approx([81.7, 69.7, 93.7])
+        intervals = [list(line.get_xdata()) for line in marks if line not in dots]
+        assert intervals[1] == pytest.approx([57.032, 66.968], abs=1e-3)
+
     def test_bars_are_means_and_marks_are_the_papers(self, make_table):
-        panels = table_plot(make_table()).axes
-        assert [axes.get_title(loc="left") for axes in panels] == ["svhn", "usps", "average"]
-        assert [bar.get_width() for bar in panels[0].patches] == [32, 62]
-        marks = [line.get_xdata()[0] for line in panels[0].lines if line.get_marker() == "D"]
+        panels = table_plot(make_table(unit="ms")).axes
+        assert [axes.get_title(loc="left") for axes in panels] == ["average", "svhn", "usps"]
+        assert [bar.get_width() for bar in panels[1].patches] == [32, 62]
+        marks = [line.get_xdata()[0] for line in panels[1].lines if line.get_marker() == "D"]
         assert marks == [32.5, 69.7]
-        assert labels(panels[0]) == ["32.0", "62.0"]
+        assert labels(panels[1]) == ["32.0", "62.0"]
         assert [tick.get_text() for tick in panels[0].get_yticklabels()] == ["ERM", "Pro-RandConv"]
 
     def test_every_bar_is_within_its_panel(self, make_table):
-        for axes in table_plot(make_table()).axes:
+        for axes in table_plot(make_table(unit="ms")).axes:
             assert axes.get_xlim()[1] > max(bar.get_width() for bar in axes.patches)
             bottom, top = axes.get_ylim()
             assert bottom > 1
@@ -69,6 +85,13 @@ def comparison(write_run, tmp_path):
 
 
 class TestLearningCurves:
+    def test_a_method_looks_the_same_in_every_plot(self, comparison, make_table):
+        (figure,) = learning_curves(labelled_rows(comparison("pro-randconv", "randconv")))
+        drawn = {line.get_label(): line.get_color() for line in figure.axes[0].lines}
+        assert drawn == {name: LOOKS[name].colour for name in ("Pro-RandConv", "RandConv")}
+        bars = table_plot(make_table(unit="ms")).axes[1].patches
+        assert to_hex(bars[1].get_facecolor()) == LOOKS["Pro-RandConv"].colour
+
     def test_a_curve_is_the_mean_over_seeds_at_the_epochs_measured(self, comparison):
         runs = comparison("erm").rows["erm"].values()
         assert {e: found.mean for e, found in curve(runs, "fonts").items()} == {2: 43.0, 4: 45.0}
@@ -76,12 +99,19 @@ class TestLearningCurves:
         assert curve(runs, SOURCE)[1].deviation == pytest.approx(0.5**0.5)
 
     def test_a_panel_for_the_source_and_each_target(self, comparison):
-        (figure,) = learning_curves(comparison("erm", "pro-randconv"))
+        (figure,) = learning_curves(comparison("erm", "pro-randconv", epochs=6))
         shown = [axes for axes in figure.axes if axes.get_visible()]
         assert [axes.get_title(loc="left") for axes in shown] == [SOURCE, "optdigits", "fonts"]
         assert [len(axes.lines) for axes in shown] == [2, 2, 2]
         names = [text.get_text() for text in figure.legends[0].get_texts()]
         assert names == ["erm", "pro-randconv"]
+
+    def test_curves_of_fewer_than_three_points_are_left_out(self, comparison):
+        (figure,) = learning_curves(comparison("erm", epochs=4))  # targets at epochs 2 and 4
+        assert [axes.get_title(loc="left") for axes in figure.axes] == [SOURCE]
+
+    def test_no_curve_of_three_points_is_no_figure(self, comparison):
+        assert learning_curves(comparison("erm", epochs=2)) == []
 
     def test_many_methods_go_into_several_figures_each_with_the_baseline(self, comparison):
         others = ["color-jitter", "grayscale", "perspective", "rotate", "autoaugment"]
@@ -91,24 +121,20 @@ class TestLearningCurves:
         assert [own[0] for own in names] == ["erm", "erm"]
 
 
-class TestConfusions:
-    def test_shares_are_per_cent_of_a_class(self):
-        found = shares(Evaluation(((3, 1), (0, 0))))
-        assert found.tolist() == [[75.0, 25.0], [0.0, 0.0]]
+def test_a_plot_is_arranged_once_for_both_of_its_forms(make_table, monkeypatch, tmp_path):
+    arranged = []
+    execute = ConstrainedLayoutEngine.execute
 
-    def test_a_heat_map_for_each_target_with_numbers(self, comparison):
-        figure = confusion_plot(comparison("erm"), "erm")
-        titles = [axes.get_title(loc="left") for axes in figure.axes]
-        assert titles == ["optdigits: 35.0 %", "fonts: 45.0 %"]
-        assert sorted(set(labels(figure.axes[0]))) == ["35", "65"]
-        assert figure.axes[0].images[0].get_array()[0, 1] == 65
+    def count(engine, figure):
+        arranged.append(figure)
+        return execute(engine, figure)
 
-    def test_no_run_done_is_no_heat_map(self, comparison):
-        assert confusion_plot(comparison("erm", done=2), "erm") is None
-
-
-def test_looks_differ_in_colour_and_marker():
-    assert len({look.colour for look in LOOKS}) == len({look.marker for look in LOOKS}) == 7
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", count)
+    figure = table_plot(make_table())
+    shown = Picture.plot(figure, tmp_path / "plot", "a plot")
+    assert arranged == [figure]
+    assert shown.address.startswith("data:image/svg+xml")
+    assert (tmp_path / "plot.png").exists()
 
 
 def test_a_drawing_in_a_page_follows_light_and_dark(make_table):

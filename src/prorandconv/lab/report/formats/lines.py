@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ...study.table import Estimate, Table
+from ...study.table import FEWEST, Estimate, Table
 
 MISSING = "–"
 MINUS = "−"
 PAPER_DIGITS = 2
 """Digits after the point of per cent, as the paper prints them."""
+BOLD = "bold: the best mean, and each whose paired 95 % interval to it contains 0"
+BOLD_OF_FEW = "bold: the best mean; fewer than three seeds do not tell what is separable from it"
 
 
 @dataclass(frozen=True)
@@ -32,19 +34,20 @@ def lines(table: Table, row: str) -> Iterator[Line]:
     ours = {column: table.estimate(row, column) for column in columns}
     gains = {column: table.gain(row, column) for column in columns}
     compared = "gain over" if table.unit == "%" else "difference to"
+    single = "single values" if len(table.seeds) < FEWEST else ""
     further: tuple[Line, ...] = (
-        Line("interval", "95 % interval", _intervals(ours, columns)),
+        Line("interval", single or "95 % interval", _intervals(ours, columns)),
         Line("paper", "paper (difference)", _papers(table, row, columns)),
         Line("gain", f"{compared} {table.baseline}", _gains(gains, columns)),
-        Line("gain interval", "its 95 % interval", _intervals(gains, columns)),
+        Line("gain interval", single or "its 95 % interval", _intervals(gains, columns)),
     )
     yield from (line for line in further if line.texts)
 
 
 def heading(table: Table) -> str:
-    """The title, with the unit and the paper's table or figure."""
+    """The title, with the unit, and the paper's table if its figures are here too."""
     unit = f", {table.unit}" if table.unit else ""
-    return f"{table.title}{unit}" + (f" ({table.reference})" if table.reference else "")
+    return f"{table.title}{unit}" + (f" ({table.reference})" if table.has_paper else "")
 
 
 def footnotes(table: Table) -> tuple[str, ...]:
@@ -54,6 +57,12 @@ def footnotes(table: Table) -> tuple[str, ...]:
     if not table.complete:
         values = [value for cell in table.cells.values() for value in cell.values]
         notes.append(f"{values.count(None)} of {len(values)} figures are missing")
+    if any(best(table, column) for column in table.shown_columns):
+        notes.append(BOLD if len(table.seeds) >= FEWEST else BOLD_OF_FEW)
+    if not table.complete and len(table.seeds) >= FEWEST:
+        notes.append("two values stand for an interval where no more are known")
+    if table.reference and not table.has_paper:
+        notes.append(f"set up like the paper's {table.reference}, without figures to compare with")
     return (*notes, *table.notes)
 
 
@@ -66,11 +75,22 @@ def repetitions(table: Table) -> str:
 
 
 def best(table: Table, column: str) -> tuple[str, ...]:
-    """The rows with the highest mean; none where it is not known that high is good."""
+    """The row with the highest mean, and those that are not separable from it.
+
+    None where it is not known that high is good.
+    """
     means = {row: found.mean for row in table.rows if (found := table.estimate(row, column))}
     if table.unit != "%" or len(means) < 2:
         return ()
-    return tuple(row for row, mean in means.items() if mean == max(means.values()))
+    highest = max(means, key=lambda row: means[row])
+
+    def separable(row: str) -> bool:
+        difference = table.difference(highest, row, column)
+        if difference is None or difference.interval is None:
+            return means[row] < means[highest]
+        return not difference.interval[0] <= 0 <= difference.interval[1]
+
+    return tuple(row for row in means if not separable(row))
 
 
 @dataclass(frozen=True)
@@ -128,11 +148,14 @@ def _mean(table: Table, row: str, column: str, digits: Digits) -> str:
 def _intervals(
     estimates: Mapping[str, Estimate | None], columns: Mapping[str, Digits]
 ) -> dict[str, str]:
-    return {
-        column: columns[column].interval(estimate.interval)
-        for column, estimate in estimates.items()
-        if estimate is not None and estimate.interval is not None
-    }
+    """Intervals; where there are only two values, these."""
+    shown = {}
+    for column, estimate in estimates.items():
+        if estimate is not None and estimate.interval is not None:
+            shown[column] = columns[column].interval(estimate.interval)
+        elif estimate is not None and estimate.seeds > 1:
+            shown[column] = "; ".join(map(columns[column].plain, estimate.values))
+    return shown
 
 
 def _papers(table: Table, row: str, columns: Mapping[str, Digits]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 from ...study.table import Table
 from .lines import best, footnotes, lines
@@ -38,7 +39,7 @@ def code(text: str) -> str:
 def markdown_table(table: Table) -> str:
     """Mean, interval, paper and gain, a line each; a column's best mean is bold."""
     columns = table.shown_columns
-    parts = [_row("", *map(escaped, columns)), _row("---", *["---:"] * len(columns))]
+    parts = _head(["", *columns])
     for row in table.rows:
         for line in lines(table, row):
             texts = [line.texts.get(column, "") for column in columns]
@@ -51,6 +52,22 @@ def markdown_table(table: Table) -> str:
             parts.append(_row(indent + escaped(line.label), *texts))
     notes = [f"- {escaped(note)}" for note in footnotes(table)]
     return "\n".join([*parts, "", *notes]) + "\n"
+
+
+def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A plain table: names on the left, figures on the right.
+
+    Example:
+        >>> print(grid(["class", "usps"], [["0", "97"]]))
+        | class | usps |
+        | --- | ---: |
+        | 0 | 97 |
+    """
+    return "\n".join([*_head(head), *(_row(*map(escaped, row)) for row in rows)])
+
+
+def _head(names: Sequence[str]) -> list[str]:
+    return [_row(*map(escaped, names)), _row("---", *["---:"] * (len(names) - 1))]
 
 
 def _row(*cells: str) -> str:

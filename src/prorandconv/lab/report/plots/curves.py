@@ -12,12 +12,15 @@ from matplotlib.ticker import MaxNLocator
 
 from ...study.table import Estimate
 from ..compare import Comparison
+from ..looks import LOOKS, OTHERS, Look, looks
 from ..read import ReportedRun
-from .style import LOOKS, Look, grid, look, new_figure, styled
+from .style import grid, new_figure, styled
 
 SOURCE = "source, validation"
 PANELS = 3
 """Panels beside each other."""
+FEWEST_POINTS = 3
+"""Fewer are no curve."""
 
 
 def learning_curves(comparison: Comparison) -> list[Figure]:
@@ -27,9 +30,10 @@ def learning_curves(comparison: Comparison) -> list[Figure]:
     ]
     first = [row for row in rows if row == comparison.baseline]
     others = [row for row in rows if row not in first]
-    size = len(LOOKS) - 1
+    size = len(LOOKS) + len(OTHERS) - 1
     parts = [others[start : start + size] for start in range(0, len(others), size)]
-    return [_figure(comparison, [*first, *part]) for part in parts or [[]] if first or part]
+    figures = [_figure(comparison, [*first, *part]) for part in parts or [[]] if first or part]
+    return [figure for figure in figures if figure is not None]
 
 
 def curve(runs: Iterable[ReportedRun], panel: str) -> dict[int, Estimate]:
@@ -47,17 +51,23 @@ def curve(runs: Iterable[ReportedRun], panel: str) -> dict[int, Estimate]:
     return {epoch: estimate for epoch, estimate in found.items() if estimate is not None}
 
 
-def _figure(comparison: Comparison, rows: list[str]) -> Figure:
-    names = [SOURCE, *comparison.targets]
-    across = 2 if len(names) in (2, 4) else PANELS
+def _figure(comparison: Comparison, rows: list[str]) -> Figure | None:
+    """Panels of those curves that have enough points; None if none has."""
+    found = {
+        name: {row: curve(comparison.rows[row].values(), name) for row in rows}
+        for name in (SOURCE, *comparison.targets)
+    }
+    names = [name for name, own in found.items() if max(map(len, own.values())) >= FEWEST_POINTS]
+    if not names:
+        return None
+    across = min(len(names), 2 if len(names) == 4 else PANELS)
     down = math.ceil(len(names) / across)
     with styled():
-        figure = new_figure(9.6 if across > 2 else 8.4, 2.5 * down + 0.7)
+        figure = new_figure((5.4, 8.4, 9.6)[across - 1], 2.5 * down + 0.7)
         panels = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
         for axes, name in zip(panels, names, strict=False):
-            for place, row in enumerate(rows):
-                style = look(place if rows[0] == comparison.baseline else place + 1)
-                _draw(axes, curve(comparison.rows[row].values(), name), row, style)
+            for row, style in looks(rows).items():
+                _draw(axes, found[name][row], row, style)
             axes.set_title(name)
             axes.margins(y=0.08)
             axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -71,7 +81,7 @@ def _figure(comparison: Comparison, rows: list[str]) -> Figure:
             if place % across == 0:
                 axes.set_ylabel("accuracy, %")
         handles, labels = panels[0].get_legend_handles_labels()
-        columns = max(1, min(len(labels), int(100 / (8 + max(map(len, labels))))))
+        columns = max(1, min(len(labels), int(33 * across / (8 + max(map(len, labels))))))
         figure.legend(handles, labels, loc="outside upper left", ncols=columns)
     return figure
 

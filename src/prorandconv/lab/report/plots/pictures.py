@@ -16,7 +16,6 @@ from ...files import replacing
 from ...methods import METHODS
 from ...run.config import RunConfig
 from ..compare import Comparison
-from .confusions import confusion_plot
 from .curves import learning_curves
 from .samples import sample_sheet
 from .style import render, themed
@@ -38,20 +37,16 @@ class Picture:
     """the whole picture as an address, to be put into a page"""
 
     @classmethod
-    def plot(cls, figure: Figure, path: Path, title: str, *, as_drawing: bool = True) -> Picture:
-        """Write a plot as PNG.
+    def plot(cls, figure: Figure, path: Path, title: str) -> Picture:
+        """Write a plot as PNG; a page gets it as SVG, which follows light and dark.
 
         Args:
             figure: the plot.
             path: where to, without an ending.
             title: what it shows.
-            as_drawing: put an SVG into a page, which follows light and dark, not the PNG.
         """
-        pixels = render(figure, "png")
-        _write(path, pixels)
-        if as_drawing:
-            return cls(path.name, title, _address(themed(render(figure, "svg")), "svg+xml"))
-        return cls(path.name, title, _address(pixels, "png"))
+        _write(path, render(figure, "png"))
+        return cls(path.name, title, _address(themed(render(figure, "svg")), "svg+xml"))
 
     @classmethod
     def sheet(cls, image: Image.Image, path: Path, title: str) -> Picture:
@@ -88,15 +83,6 @@ def curve_pictures(comparison: Comparison, name: str, folder: Folder) -> Iterato
     for figure in learning_curves(comparison):
         title = f"Accuracy over epochs, {comparison.title}{spread}"
         yield Picture.plot(figure, folder.free(name, "curves"), title)
-
-
-def confusion_pictures(comparison: Comparison, name: str, folder: Folder) -> Iterator[Picture]:
-    """Confusion matrices, a picture for each method."""
-    for row in comparison.rows:
-        figure = confusion_plot(comparison, row)
-        if figure is not None:
-            path = folder.free(name, "confusion", row)
-            yield Picture.plot(figure, path, f"{row}: {comparison.title}", as_drawing=False)
 
 
 def sample_pictures(

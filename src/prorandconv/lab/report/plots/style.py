@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from matplotlib import rc_context
@@ -35,32 +34,6 @@ STYLE: dict[Any, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Look:
-    """What tells one row of a table from the others, in colour and without."""
-
-    colour: str
-    marker: str
-    line: str | tuple[int, tuple[int, ...]]
-
-
-LOOKS = (
-    Look("#7f7f7f", "o", (0, (4, 2))),
-    Look("#0072b2", "s", "-"),
-    Look("#d55e00", "^", "-"),
-    Look("#009e73", "D", "-"),
-    Look("#cc79a7", "v", (0, (6, 1, 1, 1))),
-    Look("#e69f00", "P", (0, (1, 1))),
-    Look("#56b4e9", "X", (0, (3, 1, 1, 1))),
-)
-"""Okabe and Ito's colours, the baseline's grey first; markers and lines differ too."""
-
-
-def look(place: int) -> Look:
-    """The look of the row at this place."""
-    return LOOKS[place % len(LOOKS)]
-
-
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure, in inches; use it within :func:`styled`."""
     return Figure(figsize=(width, height), layout="constrained")
@@ -82,6 +55,7 @@ def render(figure: Figure, form: Literal["svg", "png"]) -> bytes:
     metadata = {"Date": None} if form == "svg" else {}
     with styled():
         figure.savefig(buffer, format=form, dpi=150, metadata=metadata)
+    figure.set_layout_engine("none")  # it is arranged now: not again for another form
     return buffer.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""A table as a plot: curves if its columns are numbers on an axis, else bars."""
+"""A table as a plot: curves if its columns are numbers on an axis; else dots or bars."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ...study.table import Axis, Table
+from ...study.table import FEWEST, Axis, Table
 from ..formats.lines import Digits, heading, repetitions
-from .style import GROUND, INK, LOOKS, grid, look, new_figure, styled
+from ..looks import LOOKS, OTHERS, looks
+from .style import GROUND, INK, grid, new_figure, styled
 
 PANELS = 4
 """Panels beside each other."""
+DOTS_WIDTH = 6.4
+"""Inches; as wide as a text, so that it can be read on a phone too."""
 LABEL_ROOM = 0.055
 """Least distance of two labels, as a share of the plot's height."""
 
@@ -26,24 +29,68 @@ def table_plot(table: Table) -> Figure | None:
     if not any(table.estimate(row, column) for row in table.rows for column in table.columns):
         return None
     with styled():
-        return _bars(table) if table.axis is None else _curves(table, table.axis)
+        if table.axis is not None:
+            return _curves(table, table.axis)
+        return _dots(table) if _has_dots(table) else _bars(table)
 
 
 def describe(table: Table) -> str:
     """What the plot shows, in a sentence."""
-    spread = f" with standard deviation over {repetitions(table)}" if len(table.seeds) > 1 else ""
-    marks = "; the paper's figures are hollow marks" if _has_paper(table) else ""
+    sure = _has_dots(table) and len(table.seeds) >= FEWEST
+    measure = "95 % interval" if sure else "standard deviation"
+    spread = f" with {measure} over {repetitions(table)}" if len(table.seeds) > 1 else ""
+    marks = "; the paper's figures are hollow marks" if table.has_paper else ""
     return f"{heading(table)}, as a plot: means{spread}{marks}"
 
 
-def _has_paper(table: Table) -> bool:
-    return any(cell.paper is not None for cell in table.cells.values())
-
-
 def _explain_paper(figure: Figure, table: Table, marker: str, line: Literal["", ":"]) -> None:
-    if _has_paper(table):
+    if table.has_paper:
         mark = Line2D([], [], marker=marker, color=INK, markerfacecolor=GROUND, linestyle=line)
         figure.legend([mark], ["the paper"], loc="outside upper right")
+
+
+def _has_dots(table: Table) -> bool:
+    """Accuracies are dots on one scale, as long as there is a look for each row."""
+    return table.axis is None and table.unit == "%" and len(table.rows) <= len(LOOKS) + len(OTHERS)
+
+
+def _dots(table: Table) -> Figure:
+    """All columns below each other on one scale, a dot for each row."""
+    columns, chosen = table.shown_columns, looks(table.rows)
+    step = len(table.rows) + 1
+    figure = new_figure(DOTS_WIDTH, 1.3 + 0.19 * step * len(columns))
+    axes = figure.subplots()
+    grid(axes, "x")
+    for group, column in enumerate(columns):
+        for place, (row, style) in enumerate(chosen.items(), group * step):
+            own, paper = table.estimate(row, column), table.paper(row, column)
+            if own is not None:
+                spread = own.deviation or 0.0
+                low, high = own.interval or (own.mean - spread, own.mean + spread)
+                axes.plot([low, high], [place, place], color=style.colour, linewidth=1.4)
+                axes.plot(own.mean, place, style.marker, color=style.colour, markersize=6)
+            if paper is not None:
+                (mark,) = axes.plot(paper, place, style.marker, color=style.colour, markersize=6)
+                mark.set_markerfacecolor(GROUND)
+    middles = [group * step + (step - 2) / 2 for group in range(len(columns))]
+    axes.set_yticks(middles, columns)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(columns) * step - 1, -1)
+    for line in range(1, len(columns)):
+        axes.axhline(line * step - 1, color=INK, alpha=0.15, linewidth=0.6)
+    axes.set_xlabel("accuracy, %")
+    names = [
+        Line2D([], [], marker=look.marker, color=look.colour, label=row)
+        for row, look in chosen.items()
+    ]
+    if table.has_paper:
+        hollow = Line2D([], [], marker="o", color=INK, linestyle="", label="the paper")
+        hollow.set_markerfacecolor(GROUND)
+        names.append(hollow)
+    longest = max(len(str(name.get_label())) for name in names)
+    across = max(1, min(len(names), 72 // (longest + 8)))
+    figure.legend(handles=names, loc="outside upper left", ncols=across)
+    return figure
 
 
 def _bars(table: Table) -> Figure:
@@ -71,9 +118,10 @@ def _bar_panel(axes: Axes, table: Table, column: str) -> None:
     grid(axes, "x")
     axes.tick_params(axis="y", length=0)
     reached = 0.0
+    chosen = looks(table.rows)
     for place, row in enumerate(table.rows):
         own, paper = table.estimate(row, column), table.paper(row, column)
-        style = look(place if len(table.rows) <= len(LOOKS) else row != table.baseline)
+        style = chosen[row]
         if own is not None:
             spread = own.deviation or 0.0
             axes.barh(
@@ -110,8 +158,7 @@ def _curves(table: Table, axis: Axis) -> Figure:
     axes = figure.subplots()
     grid(axes, "y")
     ends: list[tuple[float, float, str, str]] = []
-    for place, row in enumerate(table.rows):
-        style = look(place)
+    for row, style in looks(table.rows).items():
         found = [
             (x, estimate)
             for x, column in zip(axis.positions, table.columns, strict=True)
