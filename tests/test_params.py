@@ -1,5 +1,7 @@
 """A draw holds together: what does not fit is refused when it is made, by name."""
 
+import copy
+import pickle
 from dataclasses import fields, replace
 
 import hypothesis
@@ -140,6 +142,57 @@ def test_edited_offsets_are_used_to_their_full_reach(engine, edit):
     torch.testing.assert_close(actual, expected, atol=1e-4, rtol=0)
 
 
+class TestFields:
+    """A draw keeps what its offsets are made of as long as they are what was drawn."""
+
+    @pytest.mark.parametrize("params", [BATCH, SAMPLE, MIXED], ids=["batch", "sample", "rand"])
+    def test_other_edits_leave_them(self, params):
+        params = replace(params, repeats=params.repeats)
+        assert (params.fields is None) == (params.offsets is None)
+        assert replace(params, gamma=None, beta=None).fields is params.fields
+        assert replace(params, gamma=None, beta=None).offsets is params.offsets
+
+    def test_are_small_whatever_the_size(self):
+        x = torch.randn(1, 3, 224, 224)
+        augment = ProRandConv()
+        params = augment.draw(x)
+        augment(x, params=params)
+        assert params.fields.coefficients.numel() == 18 * 81
+        assert len(pickle.dumps(params)) < 15_000
+
+    @pytest.mark.parametrize("alpha", [3.0, 10.0])
+    @pytest.mark.parametrize("mode", ["batch", "sample"])
+    @pytest.mark.parametrize("copied", [copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
+    def test_a_copy_has_the_same_bits(self, alpha, mode, copied):
+        augment = ProRandConv(alpha=alpha, mode=mode)
+        params = augment.draw(X)
+        assert torch.equal(copied(params).offsets, params.offsets)
+        assert torch.equal(augment(X, params=copied(params)), augment(X, params=params))
+
+    @pytest.mark.parametrize("alpha", [3.0, 10.0])
+    def test_are_gone_with_other_offsets(self, alpha):
+        params = ProRandConv(alpha=alpha).draw(X)
+        assert replace(params, offsets=2 * params.offsets).fields is None
+        assert replace(params, offsets=params.offsets.clone()).fields is None
+        assert replace(params, offsets=None).fields is None
+        assert params.fields is not None
+
+    @pytest.mark.parametrize("alpha", [3.0, 10.0])
+    def test_are_gone_with_offsets_changed_in_place(self, alpha):
+        params = ProRandConv(alpha=alpha).draw(X)
+        doubled = 2 * params.offsets
+        params.offsets.mul_(2)
+        for edited in (params, replace(params, repeats=1), copy.deepcopy(params)):
+            assert edited.fields is None
+            assert torch.equal(edited.offsets, doubled)
+        assert params.to("meta").fields is None
+
+    def test_of_each_image_are_those_of_its_own_draw(self):
+        for n, own in enumerate(SAMPLE.split()):
+            assert torch.equal(own.fields.coefficients, SAMPLE.fields.coefficients[n])
+            assert torch.equal(own.offsets, SAMPLE.offsets[n])
+
+
 class TestReach:
     """How far the offsets reach, which is known on a device if it was read before."""
 
@@ -180,6 +233,7 @@ def test_to_moves_every_tensor_but_the_choice_of_images():
         value = getattr(params, field.name)
         if isinstance(value, torch.Tensor):
             assert value.device.type == ("cpu" if field.name == "chosen" else "meta")
+    assert params.fields.coefficients.device.type == "meta"
 
 
 def test_to_the_same_device_is_the_same_draw():

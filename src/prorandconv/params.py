@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from .errors import ProRandConvError
+from .synthesis import Fields, version_of
 
 Self = TypeVar("Self", bound="BlockParams")
 
@@ -27,7 +28,8 @@ class BlockParams:
     """convolution weights, smoothing included: ``(C, C, k, k)``, or ``(L_max, C, C, k, k)`` if they
     differ between repetitions"""
     offsets: Tensor | None
-    """deformable offsets in pixels ``(2k², H, W)``, or None"""
+    """deformable offsets in pixels ``(2k², H, W)``, or None; they can be given as
+    :class:`prorandconv.synthesis.Fields`, of which they are made when they are first read"""
     gamma: Tensor | None
     """affine scale ``(C,)``, or None"""
     beta: Tensor | None
@@ -40,8 +42,12 @@ class BlockParams:
     """number of images the choice was made among"""
     layered: bool = False
     """whether ``weight`` has one kernel per repetition"""
+    _fields: InitVar[Fields | None] = field(default=None, kw_only=True)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, _fields: Fields | None) -> None:
+        # dataclasses.replace reads the offsets, and hands the tensor on beside its fields.
+        if _fields is not None and _fields.made_the(self._given):
+            object.__setattr__(self, "offsets", _fields)
         self._check_repeats()
         self._check_weight()
         taps = self.weight.shape[-1] ** 2
@@ -100,15 +106,15 @@ class BlockParams:
 
     def _check_tensor(self, name: str, *shape: int | str, optional: bool = True) -> None:
         """Refuse other shapes than this one, with a leading N if there is one draw per image."""
-        value = getattr(self, name)
+        value = vars(self)[name]
         if optional and value is None:
             return
         if isinstance(self.repeats, tuple):
             shape = (len(self.repeats), *shape)
         if (
-            not isinstance(value, Tensor)
-            or not value.is_floating_point()
-            or value.dim() != len(shape)
+            not isinstance(value, Tensor | Fields)
+            or not value.dtype.is_floating_point
+            or len(value.shape) != len(shape)
             or any(isinstance(n, int) and n != m for n, m in zip(shape, value.shape, strict=True))
         ):
             sizes = ", ".join(map(str, shape))
@@ -128,15 +134,22 @@ class BlockParams:
         return nothing_chosen or self.repeats == 0
 
     @property
+    def fields(self) -> Fields | None:
+        """What the offsets are made of; None if they were given or changed as numbers."""
+        given = self._given
+        return given if isinstance(given, Fields) and not given.edited else None
+
+    @property
     def reach(self) -> float | None:
         """The largest |offset| in pixels, or None where reading it would wait for a device."""
-        if self.offsets is None or self.offsets.numel() == 0:
+        given = self._given
+        if given is None or 0 in given.shape:
             return 0.0
-        if self.offsets.device.type == "cpu":
-            lowest, highest = self.offsets.aminmax()
+        if given.device.type == "cpu":
+            lowest, highest = (given.made() if isinstance(given, Fields) else given).aminmax()
             return max(-float(lowest), float(highest))
-        reach, edits = getattr(self, "_carried", (None, 0))
-        return reach if edits == _edits(self.offsets) else None
+        reach, version = getattr(self, "_carried", (None, 0))
+        return reach if version == _version_of(given) else None
 
     def in_layer(self, number: int) -> int | tuple[int, ...]:
         """How often (once or not) the kernel of one repetition is applied, if they differ."""
@@ -178,17 +191,38 @@ class BlockParams:
             for name, value in here.items()
         }
         moved = replace(self, **there)
-        if moved.offsets is not None:
-            object.__setattr__(moved, "_carried", (self.reach, _edits(moved.offsets)))
+        if moved._given is not None:
+            object.__setattr__(moved, "_carried", (self.reach, _version_of(moved._given)))
         return moved
 
-    def _tensors(self) -> dict[str, Tensor]:
+    @property
+    def _given(self) -> Tensor | Fields | None:
+        """The offsets as they were given."""
+        given: Tensor | Fields | None = vars(self)["offsets"]
+        return given
+
+    def _tensors(self) -> dict[str, Tensor | Fields]:
         """What has a further dimension with one draw per image."""
+        own = vars(self) | {"offsets": self.fields or self.offsets}
         return {
             name: value
-            for name, value in vars(self).items()
-            if isinstance(value, Tensor) and name != "chosen"
+            for name, value in own.items()
+            if isinstance(value, Tensor | Fields) and name != "chosen"
         }
+
+
+def _read_offsets(params: BlockParams) -> Tensor | None:
+    given = params._given
+    return given.made() if isinstance(given, Fields) else given
+
+
+def _give_offsets(params: BlockParams, given: Tensor | Fields | None) -> None:
+    vars(params)["offsets"] = given
+
+
+# Set after dataclass has run, which would take them for defaults.
+BlockParams.offsets = property(_read_offsets, _give_offsets)  # type: ignore[assignment]
+BlockParams._fields = BlockParams.fields  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,19 +237,18 @@ class RandConvParams(BlockParams):
     mix: Tensor | None = None
     """share ``()`` of the original image in the result, or None"""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def __post_init__(self, _fields: Fields | None) -> None:
+        super().__post_init__(_fields)
         self._check_tensor("mix")
 
 
 def _described(value: object) -> str:
     """A value for a message, without its numbers."""
-    if not isinstance(value, Tensor):
+    if not isinstance(value, Tensor | Fields):
         return type(value).__name__
     return f"{value.dtype} of shape {tuple(value.shape)} on {value.device}"
 
 
-def _edits(tensor: Tensor) -> int:
-    """How often a tensor was changed in place, where torch counts it."""
-    uncounted = torch.compiler.is_compiling() or tensor.is_inference()
-    return 0 if uncounted else tensor._version
+def _version_of(given: Tensor | Fields) -> int:
+    """How often offsets were changed in place."""
+    return int(given.edited) if isinstance(given, Fields) else version_of(given)
