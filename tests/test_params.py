@@ -193,6 +193,13 @@ class TestFields:
             assert torch.equal(own.offsets, SAMPLE.offsets[n])
 
 
+def test_the_size_is_that_of_the_offsets_or_of_the_images():
+    assert BATCH.size == (8, 8)
+    assert ProRandConv(offsets=None).draw(torch.zeros(3, 5, 7)).size == (5, 7)
+    assert replace(BATCH, offsets=torch.zeros(18, 5, 7)).size == (5, 7)
+    assert ProRandConvParams(BATCH.weight, None, None, None, 1).size is None
+
+
 class TestReach:
     """How far the offsets reach, which is known on a device if it was read before."""
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import operator
+import os
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
+from . import drawfile
 from .errors import ProRandConvError
 from .synthesis import Fields, version_of
 
@@ -42,12 +45,20 @@ class BlockParams:
     """number of images the choice was made among"""
     layered: bool = False
     """whether ``weight`` has one kernel per repetition"""
+    size: tuple[int, int] | None = field(default=None, kw_only=True)
+    """height and width that the draw is for: those of the offsets, or where there are none, of the
+    images it was made with"""
+    options: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    """options of the transform that made the draw, as keyword arguments of the function that
+    applies it, ``functional.pro_rand_conv`` or ``rand_conv``; None if they are not known"""
     _fields: InitVar[Fields | None] = field(default=None, kw_only=True)
 
     def __post_init__(self, _fields: Fields | None) -> None:
         # dataclasses.replace reads the offsets, and hands the tensor on beside its fields.
         if _fields is not None and _fields.made_the(self._given):
             object.__setattr__(self, "offsets", _fields)
+        if self._given is not None:
+            object.__setattr__(self, "size", tuple(getattr(self._given, "shape", ()))[-2:])
         self._check_repeats()
         self._check_weight()
         taps = self.weight.shape[-1] ** 2
@@ -195,20 +206,62 @@ class BlockParams:
             object.__setattr__(moved, "_carried", (self.reach, _version_of(moved._given)))
         return moved
 
+    def to_json(self) -> str:
+        """The text of a draw file with this draw; see :meth:`save`."""
+        return drawfile.text_of(self._parts, self._transform())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the draw and its options to a small file of JSON that stays readable for good.
+
+        ``docs/draws.md`` describes the file. The loaded draw is the same up to the rounding of the
+        offsets.
+
+        Args:
+            path: of the file, by custom ``*.draw.json``.
+        """
+        drawfile.write(path, self.to_json())
+
+    @classmethod
+    def from_json(cls: type[Self], text: str) -> Self:
+        """The draw in the text of a draw file, on the CPU; see :meth:`load`."""
+        return cls(**drawfile.parts_of(text, cls._transform()))
+
+    @classmethod
+    def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
+        """The draw in a file that :meth:`save` or the playground has written, on the CPU.
+
+        The same transform applies it, or without one
+        ``functional.pro_rand_conv(x, params, **params.options)``.
+
+        Args:
+            path: of the file.
+        """
+        with drawfile.naming(path):
+            return cls.from_json(drawfile.read(path))
+
     @property
     def _given(self) -> Tensor | Fields | None:
         """The offsets as they were given."""
         given: Tensor | Fields | None = vars(self)["offsets"]
         return given
 
+    @property
+    def _parts(self) -> dict[str, Any]:
+        """What the draw consists of, the offsets as fields where they can be."""
+        return vars(self) | {"offsets": self.fields or self.offsets}
+
     def _tensors(self) -> dict[str, Tensor | Fields]:
         """What has a further dimension with one draw per image."""
-        own = vars(self) | {"offsets": self.fields or self.offsets}
         return {
             name: value
-            for name, value in own.items()
+            for name, value in self._parts.items()
             if isinstance(value, Tensor | Fields) and name != "chosen"
         }
+
+    @classmethod
+    def _transform(cls) -> str:
+        """Name of the transform that makes such draws."""
+        return cls.__name__.removesuffix("Params")
 
 
 def _read_offsets(params: BlockParams) -> Tensor | None:
