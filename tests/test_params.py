@@ -193,6 +193,54 @@ class TestFields:
             assert torch.equal(own.offsets, SAMPLE.offsets[n])
 
 
+class TestResized:
+    """The same style at another size."""
+
+    @pytest.mark.parametrize("mode", ["batch", "sample"])
+    def test_offsets_grow_with_the_image_and_the_rest_stays(self, mode):
+        params = ProRandConv(mode=mode, p=0.5).draw(torch.zeros(2, 3, 12, 16))
+        grown = params.resized((24, 32))
+        assert grown.size == (24, 32)
+        torch.testing.assert_close(
+            grown.offsets[..., ::2, ::2], 2 * params.offsets, atol=1e-6, rtol=0
+        )
+        assert grown.repeats == params.repeats
+        for name in ("weight", "gamma", "beta", "chosen", "batch", "options"):
+            assert getattr(grown, name) is getattr(params, name)
+
+    def test_a_smooth_image_and_its_thumbnail_get_the_same_style(self):
+        augment = ProRandConv(1, repeats=2, offsets=(2.0, 2.0), padding="replicate")
+        y, x = torch.meshgrid(*2 * [(torch.arange(64) + 0.5) / 64], indexing="ij")
+        photo = torch.stack(((3 * x).sin(), (4 * y).cos(), (3 * x + 2 * y).sin()))
+        thumbnail = torch.nn.functional.avg_pool2d(photo, 2)
+        params = augment.draw(photo, torch.Generator().manual_seed(3))
+        large = torch.nn.functional.avg_pool2d(augment(photo, params=params), 2)
+        small = augment(thumbnail, params=params.resized((32, 32)))
+        assert (large - small).abs().mean() < 0.02 * small.std()
+
+    def test_a_draw_without_offsets_is_for_any_size(self):
+        params = ProRandConv(offsets=None).draw(X)
+        assert params.resized((20, 30)).size == (20, 30)
+        assert torch.equal(params.resized((20, 30)).weight, params.weight)
+
+    @pytest.mark.parametrize(
+        ("params", "got"),
+        [
+            (ProRandConv(alpha=3.0).draw(X), "made of noise"),
+            (replace(BATCH, offsets=BATCH.offsets.clone()), "given or changed as numbers"),
+        ],
+        ids=["noise", "numbers"],
+    )
+    def test_is_refused_where_it_cannot_be_had(self, params, got):
+        with pytest.raises(ProRandConvError, match=rf"^offsets: got '{got}.*made of waves"):
+            params.resized((16, 16))
+
+    @pytest.mark.parametrize("size", [16, (16,), (0, 4), (8.0, 8), None, "88"])
+    def test_a_wrong_size_is_named(self, size):
+        with pytest.raises(ProRandConvError, match=r"^size: got .*, expected \(height, width\)"):
+            BATCH.resized(size)
+
+
 def test_the_size_is_that_of_the_offsets_or_of_the_images():
     assert BATCH.size == (8, 8)
     assert ProRandConv(offsets=None).draw(torch.zeros(3, 5, 7)).size == (5, 7)

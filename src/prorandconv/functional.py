@@ -355,7 +355,8 @@ def _check_params(x: Tensor, params: BlockParams) -> None:
         raise ProRandConvError.about(
             "params",
             f"a draw for images of {params.size} pixels",
-            f"one for the images' {(height, width)} pixels; make it with draw(x)",
+            f"one for the images' {(height, width)} pixels; make it with draw(x), or use "
+            f"params.resized({(height, width)})",
         )
     if isinstance(params.repeats, tuple) and len(params.repeats) != count:
         raise ProRandConvError.about(

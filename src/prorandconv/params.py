@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from . import drawfile
+from . import checks, drawfile
 from .errors import ProRandConvError
-from .synthesis import Fields, version_of
+from .synthesis import Fields, Waves, version_of
 
 Self = TypeVar("Self", bound="BlockParams")
 
@@ -205,6 +205,32 @@ class BlockParams:
         if moved._given is not None:
             object.__setattr__(moved, "_carried", (self.reach, _version_of(moved._given)))
         return moved
+
+    def resized(self: Self, size: tuple[int, int]) -> Self:
+        """The same style for images of another size.
+
+        Beside the longer side of the image, the offsets stay as large and their waves as long.
+
+        Args:
+            size: height and width in pixels.
+
+        Example:
+            >>> from prorandconv import ProRandConv
+            >>> augment = ProRandConv()
+            >>> params = augment.draw(torch.rand(3, 96, 128))
+            >>> augment(torch.rand(3, 24, 32), params=params.resized((24, 32))).shape
+            torch.Size([3, 24, 32])
+        """
+        size = checks.size("size", size)
+        if self._given is None:
+            return replace(self, size=size)
+        if not isinstance(self.fields, Waves):
+            kind = "made of noise (alpha < 6)" if self.fields else "given or changed as numbers"
+            raise ProRandConvError.about(
+                "offsets", kind, "None, or offsets made of waves (alpha >= 6): no others can grow"
+            )
+        waves: dict[str, Any] = {"offsets": self.fields.resized(size)}
+        return replace(self, **waves)
 
     def to_json(self) -> str:
         """The text of a draw file with this draw; see :meth:`save`."""
