@@ -1,10 +1,32 @@
 """Runs the Python blocks of the Markdown files as tests."""
 
+import contextlib
+import os
+import tempfile
+
 import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
-pytest_collect_file = Sybil(parsers=[PythonCodeBlockParser()], patterns=["*.md"]).pytest()
+
+def _enter_folder(namespace):
+    """Let a document write its files into a folder that goes with it."""
+    namespace["_at_the_end"] = at_the_end = contextlib.ExitStack()
+    folder = at_the_end.enter_context(tempfile.TemporaryDirectory())
+    at_the_end.callback(os.chdir, os.getcwd())
+    os.chdir(folder)
+
+
+def _leave_folder(namespace):
+    namespace["_at_the_end"].close()
+
+
+pytest_collect_file = Sybil(
+    parsers=[PythonCodeBlockParser()],
+    patterns=["*.md"],
+    setup=_enter_folder,
+    teardown=_leave_folder,
+).pytest()
 
 
 def pytest_collection_modifyitems(items):

@@ -1,13 +1,11 @@
 import math
-from functools import partial
 
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from prorandconv import ProRandConvError, fields, gaussian_random_field
-
-CPU = torch.device("cpu")
+from prorandconv import ProRandConvError, gaussian_random_field
+from prorandconv.synthesis import Noise
 
 
 def power(drawn):
@@ -104,39 +102,15 @@ def test_a_field_is_a_cut_of_the_enclosing_square_centred_and_scaled(size, alpha
     torch.testing.assert_close(drawn, cut / cut.std((1, 2), correction=0, keepdim=True))
 
 
-SIDES = [1, 2, 3, 5, 9, 32, 33, 224]
-
-
-@pytest.mark.parametrize("alpha", [6.0, 7.0, 8.0, 10.0, 12.0])
-@pytest.mark.parametrize("side", SIDES)
-def test_waves_leave_out_a_millionth_of_the_variance_at_most(side, alpha):
-    k = frequencies(side, side)
-    k[0, 0] = math.inf
-    total = (k / k.min()).pow(-alpha).nan_to_num().sum()
-    _, amplitude, _ = fields._waves(side, side, alpha, torch.float64, CPU)
-    # both sums count every mode of the full spectrum once
-    assert -1e-12 <= total - amplitude.square().sum() <= 1e-6 * total
-
-
-@pytest.mark.parametrize("length", [1, 2, 3, 8, 31])
-def test_all_waves_together_are_an_orthonormal_basis(length):
-    basis = fields._wave_basis(length)
-    torch.testing.assert_close(basis.t() @ basis / length, torch.eye(length).double())
-
-
-def test_steep_fields_need_few_random_numbers():
-    _, amplitude, _ = fields._waves(224, 224, 10.0, torch.float32, CPU)
-    assert amplitude.numel() <= 81
-
-
 @pytest.mark.parametrize("alpha", [6.0, 10.0])
 @pytest.mark.parametrize("side", [2, 3, 9, 16])
 def test_waves_have_the_covariance_and_the_spectrum_of_the_full_transform(side, alpha):
     count, size = 20_000, (side, side)
     generator = torch.Generator().manual_seed(0)
     steep = gaussian_random_field(count, size, alpha, generator=generator, dtype=torch.float64)
-    noise = partial(torch.randn, count, generator=generator, dtype=torch.float64)
-    full = fields._from_modes(noise, fields._modes(side, alpha, torch.float64, CPU))
+    shape, one = (count, side, side // 2 + 1, 2), torch.ones(()).double()
+    noise = torch.randn(shape, generator=generator, dtype=torch.float64)
+    full = Noise(noise, size, one, alpha).made()
     # entries are means of products of unit variables, at most 3 apart: 6 standard errors
     tolerance = 6 * math.sqrt(2 * 3 / count)
     covariances = [f.flatten(1).t() @ f.flatten(1) / count for f in (steep, full)]
@@ -173,15 +147,6 @@ def test_a_first_call_under_a_fake_mode_leaves_later_calls_alone(alpha):
     with FakeTensorMode():
         gaussian_random_field(2, (61, 61), alpha)
     assert gaussian_random_field(2, (61, 61), alpha).std().item() == pytest.approx(1, abs=1e-3)
-
-
-def test_no_inference_tensor_is_remembered():
-    with torch.inference_mode():
-        gaussian_random_field(2, (62, 62), 10.0)
-    scale = torch.ones(9, 62, requires_grad=True)
-    by_row, _, _ = fields._waves(62, 62, 10.0, torch.float32, CPU)
-    (by_row @ scale).sum().backward()
-    torch.testing.assert_close(scale.grad[:, 0], by_row.sum(0), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("alpha", [2.0, 10.0])

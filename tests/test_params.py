@@ -1,5 +1,7 @@
 """A draw holds together: what does not fit is refused when it is made, by name."""
 
+import copy
+import pickle
 from dataclasses import fields, replace
 
 import hypothesis
@@ -140,6 +142,112 @@ def test_edited_offsets_are_used_to_their_full_reach(engine, edit):
     torch.testing.assert_close(actual, expected, atol=1e-4, rtol=0)
 
 
+class TestFields:
+    """A draw keeps what its offsets are made of as long as they are what was drawn."""
+
+    @pytest.mark.parametrize("params", [BATCH, SAMPLE, MIXED], ids=["batch", "sample", "rand"])
+    def test_other_edits_leave_them(self, params):
+        params = replace(params, repeats=params.repeats)
+        assert (params.fields is None) == (params.offsets is None)
+        assert replace(params, gamma=None, beta=None).fields is params.fields
+        assert replace(params, gamma=None, beta=None).offsets is params.offsets
+
+    def test_are_small_whatever_the_size(self):
+        x = torch.randn(1, 3, 224, 224)
+        augment = ProRandConv()
+        params = augment.draw(x)
+        augment(x, params=params)
+        assert params.fields.coefficients.numel() == 18 * 81
+        assert len(pickle.dumps(params)) < 15_000
+
+    @pytest.mark.parametrize("alpha", [3.0, 10.0])
+    @pytest.mark.parametrize("mode", ["batch", "sample"])
+    @pytest.mark.parametrize("copied", [copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
+    def test_a_copy_has_the_same_bits(self, alpha, mode, copied):
+        augment = ProRandConv(alpha=alpha, mode=mode)
+        params = augment.draw(X)
+        assert torch.equal(copied(params).offsets, params.offsets)
+        assert torch.equal(augment(X, params=copied(params)), augment(X, params=params))
+
+    @pytest.mark.parametrize("alpha", [3.0, 10.0])
+    def test_are_gone_with_other_offsets(self, alpha):
+        params = ProRandConv(alpha=alpha).draw(X)
+        assert replace(params, offsets=2 * params.offsets).fields is None
+        assert replace(params, offsets=params.offsets.clone()).fields is None
+        assert replace(params, offsets=None).fields is None
+        assert params.fields is not None
+
+    @pytest.mark.parametrize("alpha", [3.0, 10.0])
+    def test_are_gone_with_offsets_changed_in_place(self, alpha):
+        params = ProRandConv(alpha=alpha).draw(X)
+        doubled = 2 * params.offsets
+        params.offsets.mul_(2)
+        for edited in (params, replace(params, repeats=1), copy.deepcopy(params)):
+            assert edited.fields is None
+            assert torch.equal(edited.offsets, doubled)
+        assert params.to("meta").fields is None
+
+    def test_of_each_image_are_those_of_its_own_draw(self):
+        for n, own in enumerate(SAMPLE.split()):
+            assert torch.equal(own.fields.coefficients, SAMPLE.fields.coefficients[n])
+            assert torch.equal(own.offsets, SAMPLE.offsets[n])
+
+
+class TestResized:
+    """The same style at another size."""
+
+    @pytest.mark.parametrize("mode", ["batch", "sample"])
+    def test_offsets_grow_with_the_image_and_the_rest_stays(self, mode):
+        params = ProRandConv(mode=mode, p=0.5).draw(torch.zeros(2, 3, 12, 16))
+        grown = params.resized((24, 32))
+        assert grown.size == (24, 32)
+        torch.testing.assert_close(
+            grown.offsets[..., ::2, ::2], 2 * params.offsets, atol=1e-6, rtol=0
+        )
+        assert grown.repeats == params.repeats
+        for name in ("weight", "gamma", "beta", "chosen", "batch", "options"):
+            assert getattr(grown, name) is getattr(params, name)
+
+    def test_a_smooth_image_and_its_thumbnail_get_the_same_style(self):
+        augment = ProRandConv(1, repeats=2, offsets=(2.0, 2.0), padding="replicate")
+        y, x = torch.meshgrid(*2 * [(torch.arange(64) + 0.5) / 64], indexing="ij")
+        photo = torch.stack(((3 * x).sin(), (4 * y).cos(), (3 * x + 2 * y).sin()))
+        thumbnail = torch.nn.functional.avg_pool2d(photo, 2)
+        params = augment.draw(photo, torch.Generator().manual_seed(3))
+        large = torch.nn.functional.avg_pool2d(augment(photo, params=params), 2)
+        small = augment(thumbnail, params=params.resized((32, 32)))
+        assert (large - small).abs().mean() < 0.02 * small.std()
+
+    def test_a_draw_without_offsets_is_for_any_size(self):
+        params = ProRandConv(offsets=None).draw(X)
+        assert params.resized((20, 30)).size == (20, 30)
+        assert torch.equal(params.resized((20, 30)).weight, params.weight)
+
+    @pytest.mark.parametrize(
+        ("params", "got"),
+        [
+            (ProRandConv(alpha=3.0).draw(X), "made of noise"),
+            (replace(BATCH, offsets=BATCH.offsets.clone()), "given or changed as numbers"),
+        ],
+        ids=["noise", "numbers"],
+    )
+    def test_is_refused_where_it_cannot_be_had(self, params, got):
+        with pytest.raises(ProRandConvError, match=rf"^offsets: got '{got}.*made of waves"):
+            params.resized((16, 16))
+
+    @pytest.mark.parametrize("size", [16, (16,), (0, 4), (8.0, 8), None, "88"])
+    def test_a_wrong_size_is_named(self, size):
+        with pytest.raises(ProRandConvError, match=r"^size: got .*, expected \(height, width\)"):
+            BATCH.resized(size)
+
+
+def test_the_size_is_that_of_the_offsets_or_of_the_images():
+    assert BATCH.size == (8, 8)
+    assert ProRandConv(offsets=None).draw(torch.zeros(3, 5, 7)).size == (5, 7)
+    assert replace(BATCH, offsets=torch.zeros(18, 5, 7)).size == (5, 7)
+    assert ProRandConvParams(BATCH.weight, None, None, None, 1).size is None
+
+
 class TestReach:
     """How far the offsets reach, which is known on a device if it was read before."""
 
@@ -180,6 +288,7 @@ def test_to_moves_every_tensor_but_the_choice_of_images():
         value = getattr(params, field.name)
         if isinstance(value, torch.Tensor):
             assert value.device.type == ("cpu" if field.name == "chosen" else "meta")
+    assert params.fields.coefficients.device.type == "meta"
 
 
 def test_to_the_same_device_is_the_same_draw():

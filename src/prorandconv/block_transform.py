@@ -18,8 +18,9 @@ from torchvision.transforms.v2.functional import is_pure_tensor
 from . import checks
 from .checks import Range
 from .errors import ProRandConvError
-from .functional import CONTRAST_PARTS, PADDINGS, ContrastPart, Padding, compute_dtype
+from .functional import compute_dtype
 from .ops import ENGINES, Engine, native
+from .options import CONTRAST_PARTS, PADDINGS, STANDARDISE_EPS, ContrastPart, Padding
 from .params import BlockParams
 from .sampler import Sampler
 
@@ -188,7 +189,7 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
     def _block(
         self, sampler: Sampler, x: Tensor, kernel_size: int, layers: int | None = None
     ) -> dict[str, Any]:
-        """Draw the block's tensors."""
+        """Draw the block's tensors; with them, what the draw is for."""
         channels, height, width = x.shape[-3:]
         weight = sampler.weight(
             kernel_size,
@@ -204,7 +205,13 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         if "affine" in self._parts:
             gamma = sampler.normal(channels, std=self.gamma_std)
             beta = sampler.normal(channels, std=self.beta_std)
-        return {"weight": weight, "offsets": offsets, "gamma": gamma, "beta": beta}
+        drawn = {"weight": weight, "offsets": offsets, "gamma": gamma, "beta": beta}
+        return drawn | {"size": (height, width), "options": self._options}
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """What the function that applies a draw takes beside it, but for the engine."""
+        return {"contrast": self._parts, "eps": STANDARDISE_EPS, "padding": self.padding}
 
     @property
     def _parts(self) -> tuple[ContrastPart, ...]:

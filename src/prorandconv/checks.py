@@ -104,6 +104,14 @@ def whole_number(argument: str, value: int) -> int:
     return value
 
 
+def size(argument: str, value: Any) -> tuple[int, int]:
+    """Height and width of at least a pixel."""
+    sides = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else []
+    if len(sides) != 2 or not all(type(side) is int and side >= 1 for side in sides):
+        raise ProRandConvError.about(argument, value, "(height, width) in pixels, e.g. (224, 224)")
+    return sides[0], sides[1]
+
+
 def interval(argument: str, value: Any, *, above_zero: bool = False) -> Range:
     """(low, high) with 0 <= low <= high."""
     expected = f"(low, high) with 0 {'<' if above_zero else '<='} low <= high, e.g. (0.01, 1.0)"

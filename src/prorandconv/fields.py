@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from .caching import cached
 from .errors import ProRandConvError
+from .spectrum import wave_amplitudes
+from .synthesis import Fields, Noise, Waves, unit_norm
 
 STEEP = 6.0
 """From this exponent on, fields are made of the few waves that carry power."""
-LEFT_OUT = 1e-6
-"""Largest share of the variance that those waves may leave out."""
 
 
 def gaussian_random_field(
@@ -63,118 +59,30 @@ def gaussian_random_field(
         raise ProRandConvError.about("alpha", alpha, "a finite exponent >= 0, e.g. 10.0")
     if dtype not in (torch.float32, torch.float64):
         raise ProRandConvError.about("dtype", dtype, "torch.float32 or torch.float64")
-
     drawn_on = generator.device if generator is not None else torch.device("cpu")
-    noise = functools.partial(torch.randn, count, generator=generator, dtype=dtype, device=drawn_on)
-    if alpha >= STEEP:
-        field = _from_waves(noise, *_waves(height, width, float(alpha), dtype, drawn_on))
-    else:
-        field = _from_modes(noise, _modes(max(size), float(alpha), dtype, drawn_on))
-        field = field[:, :height, :width]
-    if height != width:
-        # A field on a square is centred and scaled already, a cut of it is not.
-        field = field - field.mean((-2, -1), keepdim=True)
-        field = _unit_norm(field).mul_(math.sqrt(height * width))
+    unit = torch.ones((), dtype=dtype, device=drawn_on)
+    field = draw_fields((count,), (height, width), alpha, unit, generator).made()
     return field.to(device) if device is not None else field
 
 
-def _from_waves(
-    noise: Callable[..., Tensor], by_row: Tensor, amplitude: Tensor, by_column: Tensor
-) -> Tensor:
-    """The closed form: products of the few waves along columns and rows that carry power.
+def draw_fields(
+    shape: tuple[int, ...],
+    size: tuple[int, int],
+    alpha: float,
+    sigma: Tensor,
+    generator: torch.Generator | None = None,
+) -> Fields:
+    """Draw the random numbers of fields ``(*shape, H, W)``, on sigma's device and in its dtype.
 
-    The waves are orthonormal on a square, so there a field's deviation is the norm of its
-    coefficients.
+    ``sigma`` is the fields' standard deviation: one number for each along the leading dimensions
+    of ``shape``, the last of which counts fields that share it.
     """
-    coefficient = _unit_norm(noise(*amplitude.shape).mul_(amplitude))
-    along_rows = torch.mm(coefficient.flatten(0, 1), by_column)
-    along_rows = along_rows.view(*coefficient.shape[:2], by_column.shape[1])
-    return torch.bmm(by_row.expand(len(coefficient), -1, -1), along_rows)
-
-
-def _from_modes(noise: Callable[..., Tensor], amplitude: Tensor) -> Tensor:
-    """All modes of a square, by one inverse FFT of the half spectrum."""
-    modes = torch.view_as_complex(noise(*amplitude.shape, 2).mul_(amplitude.unsqueeze(-1)))
-    side = len(amplitude)
-    field = torch.fft.irfft2(modes, s=(side, side), norm="forward")
-    # The mean is zero, so the norm is the deviation times the root of the number of pixels.
-    return _unit_norm(field).mul_(math.sqrt(side * side))
-
-
-def _unit_norm(x: Tensor) -> Tensor:
-    """Scale each of several matrices to norm 1, in place; zero stays zero."""
-    norm = torch.linalg.vector_norm(x, dim=(-2, -1), keepdim=True)
-    return x.div_(norm.clamp_min_(torch.finfo(x.dtype).tiny))
-
-
-@cached(maxsize=16)
-def _waves(
-    height: int, width: int, alpha: float, dtype: torch.dtype, device: torch.device
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Waves along a column (H, R), amplitudes (R, R) of their products, waves along a row (R, W).
-
-    They are those of the enclosing square.
-    """
-    side = max(height, width)
-    count = _wave_count(side, alpha)
-    frequency = _wave_frequency(side)
-    power = _power(torch.hypot(frequency[:, None], frequency), alpha)[:count, :count]
-    basis = _wave_basis(side)[:, :count]
-    by_row, amplitude, by_column = (
-        t.to(dtype=dtype, device=device, memory_format=torch.contiguous_format)
-        for t in (basis[:height], power.sqrt(), basis[:width].t())
-    )
-    return by_row, amplitude, by_column
-
-
-def _wave_count(side: int, alpha: float) -> int:
-    """How many waves along each side leave out no more than ``LEFT_OUT`` of the variance.
-
-    Computed without tensors, which have no values under a fake mode.
-    """
-    frequency = np.arange(1, side + 1) // 2 / side
-    with np.errstate(divide="ignore"):
-        power = (np.hypot(frequency[:, None], frequency) * side) ** -alpha
-    power[0, 0] = 0
-    total = power.sum()
-    for count in range(1, side, 2):
-        if total - power[:count, :count].sum() <= LEFT_OUT * total:
-            return count
-    return side
-
-
-def _wave_frequency(length: int) -> Tensor:
-    """Cycles per pixel of each wave over ``length`` pixels: constant, then cosine and sine."""
-    return torch.div(torch.arange(1, length + 1), 2, rounding_mode="floor").double() / length
-
-
-def _wave_basis(length: int) -> Tensor:
-    """The waves as columns (pixel, wave): orthogonal, with a mean square of 1."""
-    phase = (
-        2 * math.pi * torch.arange(length, dtype=torch.float64)[:, None] * _wave_frequency(length)
-    )
-    basis = torch.where(torch.arange(length) % 2 == 1, phase.cos(), phase.sin())
-    basis[:, 0] = 1
-    return basis / basis.square().mean(0).sqrt()
-
-
-@cached(maxsize=16)
-def _modes(side: int, alpha: float, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Amplitudes of the half spectrum (S, S // 2 + 1) of a real field on a square."""
-    rows = torch.fft.fftfreq(side, dtype=torch.float64)
-    columns = torch.fft.rfftfreq(side, dtype=torch.float64)
-    amplitude = _power(torch.hypot(rows[:, None], columns), alpha).sqrt()
-    # irfft2 reads only the real part of the first column and, if the width is even, of the last:
-    # unsymmetrised noise loses half of its variance there.
-    amplitude[:, 0] *= math.sqrt(2)
-    if side % 2 == 0:
-        amplitude[:, -1] *= math.sqrt(2)
-    return amplitude.to(dtype=dtype, device=device)
-
-
-def _power(frequency: Tensor, alpha: float) -> Tensor:
-    """Power |k| ** -alpha of each mode, 1 at the lowest frequency; the constant has none."""
-    frequency[0, 0] = math.inf
-    power = (frequency / frequency.min()) ** -alpha
-    power[0, 0] = 0
-    return power
+    side, dtype, device = max(size), sigma.dtype, sigma.device
+    if alpha < STEEP:
+        shape = (*shape, side, side // 2 + 1, 2)
+        noise = torch.randn(shape, generator=generator, dtype=dtype, device=device)
+        return Noise(noise, size, sigma, float(alpha))
+    amplitude = wave_amplitudes(side, float(alpha), dtype, device)
+    shape = (*shape, *amplitude.shape)
+    noise = torch.randn(shape, generator=generator, dtype=dtype, device=device)
+    return Waves(unit_norm(noise.mul_(amplitude)), size, sigma)

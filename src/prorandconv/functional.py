@@ -6,7 +6,6 @@ Images are floating point, ``(N, C, H, W)`` unless a function says otherwise.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -18,14 +17,10 @@ from .errors import ProRandConvError
 from .ops import Engine
 from .ops.block import Block, Contrast
 from .ops.formulas import contrasted, pad_same, standardised
+from .options import CONTRAST_PARTS, PADDINGS, STANDARDISE_EPS, Bound, Output
+from .options import ContrastPart as ContrastPart
+from .options import Padding as Padding
 from .params import BlockParams, ProRandConvParams, RandConvParams
-
-Padding = Literal["zeros", "reflect", "replicate"]
-Bound = Literal["clamp", "standardise"]
-ContrastPart = Literal["standardise", "affine", "tanh"]
-
-PADDINGS: tuple[Padding, ...] = get_args(Padding)
-CONTRAST_PARTS: tuple[ContrastPart, ...] = get_args(ContrastPart)
 
 
 def random_conv(x: Tensor, weight: Tensor, padding: Padding = "zeros") -> Tensor:
@@ -112,7 +107,7 @@ def contrast(
     x: Tensor,
     gamma: Tensor | None = None,
     beta: Tensor | None = None,
-    eps: float = 1e-5,
+    eps: float = STANDARDISE_EPS,
     *,
     standardise: bool = True,
     affine: bool = True,
@@ -156,10 +151,10 @@ def pro_rand_conv(
     params: ProRandConvParams,
     *,
     contrast: Collection[ContrastPart] = CONTRAST_PARTS,
-    eps: float = 1e-5,
+    eps: float = STANDARDISE_EPS,
     padding: Padding = "zeros",
     bound: Bound | None = None,
-    output: Literal["tanh", "pixels"] = "tanh",
+    output: Output = "tanh",
     mean: float | Sequence[float] = 0.5,
     std: float | Sequence[float] = 0.5,
     engine: Engine = "auto",
@@ -202,7 +197,7 @@ def rand_conv(
     params: RandConvParams,
     *,
     contrast: Collection[ContrastPart] = (),
-    eps: float = 1e-5,
+    eps: float = STANDARDISE_EPS,
     padding: Padding = "zeros",
     engine: Engine = "auto",
 ) -> Tensor:
@@ -356,11 +351,12 @@ def _check_params(x: Tensor, params: BlockParams) -> None:
             f"a draw for {params.weight.shape[-3]} channels",
             f"one for the images' {channels} channels; make it with draw(x)",
         )
-    if params.offsets is not None and tuple(params.offsets.shape[-2:]) != (height, width):
+    if params.offsets is not None and params.size != (height, width):
         raise ProRandConvError.about(
             "params",
-            f"a draw for images of {tuple(params.offsets.shape[-2:])} pixels",
-            f"one for the images' {(height, width)} pixels; make it with draw(x)",
+            f"a draw for images of {params.size} pixels",
+            f"one for the images' {(height, width)} pixels; make it with draw(x), or use "
+            f"params.resized({(height, width)})",
         )
     if isinstance(params.repeats, tuple) and len(params.repeats) != count:
         raise ProRandConvError.about(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
+from . import checks, drawfile
 from .errors import ProRandConvError
+from .synthesis import Fields, Waves, version_of
 
 Self = TypeVar("Self", bound="BlockParams")
 
@@ -27,7 +31,8 @@ class BlockParams:
     """convolution weights, smoothing included: ``(C, C, k, k)``, or ``(L_max, C, C, k, k)`` if they
     differ between repetitions"""
     offsets: Tensor | None
-    """deformable offsets in pixels ``(2k², H, W)``, or None"""
+    """deformable offsets in pixels ``(2k², H, W)``, or None; they can be given as
+    :class:`prorandconv.synthesis.Fields`, of which they are made when they are first read"""
     gamma: Tensor | None
     """affine scale ``(C,)``, or None"""
     beta: Tensor | None
@@ -40,8 +45,20 @@ class BlockParams:
     """number of images the choice was made among"""
     layered: bool = False
     """whether ``weight`` has one kernel per repetition"""
+    size: tuple[int, int] | None = field(default=None, kw_only=True)
+    """height and width that the draw is for: those of the offsets, or where there are none, of the
+    images it was made with"""
+    options: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    """options of the transform that made the draw, as keyword arguments of the function that
+    applies it, ``functional.pro_rand_conv`` or ``rand_conv``; None if they are not known"""
+    _fields: InitVar[Fields | None] = field(default=None, kw_only=True)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, _fields: Fields | None) -> None:
+        # dataclasses.replace reads the offsets, and hands the tensor on beside its fields.
+        if _fields is not None and _fields.made_the(self._given):
+            object.__setattr__(self, "offsets", _fields)
+        if self._given is not None:
+            object.__setattr__(self, "size", tuple(getattr(self._given, "shape", ()))[-2:])
         self._check_repeats()
         self._check_weight()
         taps = self.weight.shape[-1] ** 2
@@ -100,15 +117,15 @@ class BlockParams:
 
     def _check_tensor(self, name: str, *shape: int | str, optional: bool = True) -> None:
         """Refuse other shapes than this one, with a leading N if there is one draw per image."""
-        value = getattr(self, name)
+        value = vars(self)[name]
         if optional and value is None:
             return
         if isinstance(self.repeats, tuple):
             shape = (len(self.repeats), *shape)
         if (
-            not isinstance(value, Tensor)
-            or not value.is_floating_point()
-            or value.dim() != len(shape)
+            not isinstance(value, Tensor | Fields)
+            or not value.dtype.is_floating_point
+            or len(value.shape) != len(shape)
             or any(isinstance(n, int) and n != m for n, m in zip(shape, value.shape, strict=True))
         ):
             sizes = ", ".join(map(str, shape))
@@ -128,15 +145,22 @@ class BlockParams:
         return nothing_chosen or self.repeats == 0
 
     @property
+    def fields(self) -> Fields | None:
+        """What the offsets are made of; None if they were given or changed as numbers."""
+        given = self._given
+        return given if isinstance(given, Fields) and not given.edited else None
+
+    @property
     def reach(self) -> float | None:
         """The largest |offset| in pixels, or None where reading it would wait for a device."""
-        if self.offsets is None or self.offsets.numel() == 0:
+        given = self._given
+        if given is None or 0 in given.shape:
             return 0.0
-        if self.offsets.device.type == "cpu":
-            lowest, highest = self.offsets.aminmax()
+        if given.device.type == "cpu":
+            lowest, highest = (given.made() if isinstance(given, Fields) else given).aminmax()
             return max(-float(lowest), float(highest))
-        reach, edits = getattr(self, "_carried", (None, 0))
-        return reach if edits == _edits(self.offsets) else None
+        reach, version = getattr(self, "_carried", (None, 0))
+        return reach if version == _version_of(given) else None
 
     def in_layer(self, number: int) -> int | tuple[int, ...]:
         """How often (once or not) the kernel of one repetition is applied, if they differ."""
@@ -178,17 +202,106 @@ class BlockParams:
             for name, value in here.items()
         }
         moved = replace(self, **there)
-        if moved.offsets is not None:
-            object.__setattr__(moved, "_carried", (self.reach, _edits(moved.offsets)))
+        if moved._given is not None:
+            object.__setattr__(moved, "_carried", (self.reach, _version_of(moved._given)))
         return moved
 
-    def _tensors(self) -> dict[str, Tensor]:
+    def resized(self: Self, size: tuple[int, int]) -> Self:
+        """The same style for images of another size.
+
+        Beside the longer side of the image, the offsets stay as large and their waves as long.
+
+        Args:
+            size: height and width in pixels.
+
+        Example:
+            >>> from prorandconv import ProRandConv
+            >>> augment = ProRandConv()
+            >>> params = augment.draw(torch.rand(3, 96, 128))
+            >>> augment(torch.rand(3, 24, 32), params=params.resized((24, 32))).shape
+            torch.Size([3, 24, 32])
+        """
+        size = checks.size("size", size)
+        if self._given is None:
+            return replace(self, size=size)
+        if not isinstance(self.fields, Waves):
+            kind = "made of noise (alpha < 6)" if self.fields else "given or changed as numbers"
+            raise ProRandConvError.about(
+                "offsets", kind, "None, or offsets made of waves (alpha >= 6): no others can grow"
+            )
+        waves: dict[str, Any] = {"offsets": self.fields.resized(size)}
+        return replace(self, **waves)
+
+    def to_json(self) -> str:
+        """The text of a draw file with this draw; see :meth:`save`."""
+        return drawfile.text_of(self._parts, self._transform())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the draw and its options to a small file of JSON that stays readable for good.
+
+        ``docs/draws.md`` describes the file. The loaded draw is the same up to the rounding of the
+        offsets.
+
+        Args:
+            path: of the file, by custom ``*.draw.json``.
+        """
+        drawfile.write(path, self.to_json())
+
+    @classmethod
+    def from_json(cls: type[Self], text: str) -> Self:
+        """The draw in the text of a draw file, on the CPU; see :meth:`load`."""
+        return cls(**drawfile.parts_of(text, cls._transform()))
+
+    @classmethod
+    def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
+        """The draw in a file that :meth:`save` or the playground has written, on the CPU.
+
+        The same transform applies it, or without one
+        ``functional.pro_rand_conv(x, params, **params.options)``.
+
+        Args:
+            path: of the file.
+        """
+        with drawfile.naming(path):
+            return cls.from_json(drawfile.read(path))
+
+    @property
+    def _given(self) -> Tensor | Fields | None:
+        """The offsets as they were given."""
+        given: Tensor | Fields | None = vars(self)["offsets"]
+        return given
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        """What the draw consists of, the offsets as fields where they can be."""
+        return vars(self) | {"offsets": self.fields or self.offsets}
+
+    def _tensors(self) -> dict[str, Tensor | Fields]:
         """What has a further dimension with one draw per image."""
         return {
             name: value
-            for name, value in vars(self).items()
-            if isinstance(value, Tensor) and name != "chosen"
+            for name, value in self._parts.items()
+            if isinstance(value, Tensor | Fields) and name != "chosen"
         }
+
+    @classmethod
+    def _transform(cls) -> str:
+        """Name of the transform that makes such draws."""
+        return cls.__name__.removesuffix("Params")
+
+
+def _read_offsets(params: BlockParams) -> Tensor | None:
+    given = params._given
+    return given.made() if isinstance(given, Fields) else given
+
+
+def _give_offsets(params: BlockParams, given: Tensor | Fields | None) -> None:
+    vars(params)["offsets"] = given
+
+
+# Set after dataclass has run, which would take them for defaults.
+BlockParams.offsets = property(_read_offsets, _give_offsets)  # type: ignore[assignment]
+BlockParams._fields = BlockParams.fields  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,19 +316,18 @@ class RandConvParams(BlockParams):
     mix: Tensor | None = None
     """share ``()`` of the original image in the result, or None"""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def __post_init__(self, _fields: Fields | None) -> None:
+        super().__post_init__(_fields)
         self._check_tensor("mix")
 
 
 def _described(value: object) -> str:
     """A value for a message, without its numbers."""
-    if not isinstance(value, Tensor):
+    if not isinstance(value, Tensor | Fields):
         return type(value).__name__
     return f"{value.dtype} of shape {tuple(value.shape)} on {value.device}"
 
 
-def _edits(tensor: Tensor) -> int:
-    """How often a tensor was changed in place, where torch counts it."""
-    uncounted = torch.compiler.is_compiling() or tensor.is_inference()
-    return 0 if uncounted else tensor._version
+def _version_of(given: Tensor | Fields) -> int:
+    """How often offsets were changed in place."""
+    return int(given.edited) if isinstance(given, Fields) else version_of(given)

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from .checks import Range
-from .fields import gaussian_random_field
+from .fields import draw_fields
 from .functional import gaussian_window
+from .synthesis import Fields
 
 DRAWING_VERSION = 2
 """Raised whenever the same seed gives other draws than before: results tell them apart by it."""
@@ -91,20 +92,13 @@ class Sampler:
 
     def offsets(
         self, kernel_size: int, size: tuple[int, int], scale: Range, alpha: float
-    ) -> Tensor:
-        """2k² independent smooth fields (dy, dx per tap), times one σ_Δ from the range."""
+    ) -> Fields | Tensor:
+        """2k² independent smooth fields (dy, dx per tap) with one σ_Δ from the range."""
         sigma = self.uniform(*scale)
         taps = 2 * kernel_size**2
         if 0 in size:
             return self.normal(taps, *size)
-        fields = gaussian_random_field(
-            taps if self.count is None else taps * self.count,
-            size,
-            alpha,
-            generator=self.generator,
-            dtype=self.dtype,
-        )
-        return fields.view(*self._prefix, taps, *size).mul_(sigma.view(*self._prefix, 1, 1, 1))
+        return draw_fields((*self._prefix, taps), size, alpha, sigma, self.generator)
 
     def subset(self, count: int, share: float) -> Tensor:
         """Positions of a share of ``count`` images: as close to it as whole images allow.

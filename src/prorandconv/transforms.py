@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from . import checks, functional
 from .block_transform import RandomBlockTransform
 from .checks import Range
 from .errors import ProRandConvError
-from .functional import ContrastPart
+from .options import BOUNDS, OUTPUTS, Bound, ContrastPart, Output
 from .params import ProRandConvParams, RandConvParams
 
 
@@ -70,8 +70,8 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
     _: KW_ONLY
     repeats: int | None = None
     weights: Literal["same", "different"] = "same"
-    bound: Literal["auto", "clamp", "standardise"] | None = "auto"
-    output: Literal["tanh", "pixels"] = "tanh"
+    bound: Bound | Literal["auto"] | None = "auto"
+    output: Output = "tanh"
     mean: float | Sequence[float] = 0.5
     std: float | Sequence[float] = 0.5
 
@@ -82,14 +82,14 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         if self.repeats is not None:
             checks.whole_number("repeats", self.repeats)
         checks.one_of("weights", self.weights, ("same", "different"))
-        checks.one_of("bound", self.bound, ("auto", "clamp", "standardise", None))
+        checks.one_of("bound", self.bound, ("auto", *BOUNDS, None))
         if self._bounded and self.bound not in ("auto", None):
             raise ProRandConvError.about(
                 "bound",
                 self.bound,
                 "None where contrast standardises or ends in tanh, or contrast=False",
             )
-        checks.one_of("output", self.output, ("tanh", "pixels"))
+        checks.one_of("output", self.output, OUTPUTS)
         if self.output == "pixels" and "tanh" not in self._parts:
             raise ProRandConvError.about(
                 "output", self.output, '"tanh" (the result as it is), as this contrast has no tanh'
@@ -125,21 +125,16 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         """Whether contrast keeps the result in range."""
         return "standardise" in self._parts or "tanh" in self._parts
 
-    def _augmented(self, x: Tensor, params: ProRandConvParams) -> Tensor:
+    @property
+    def _options(self) -> dict[str, Any]:
         bound = self.bound
         if bound == "auto":
             bound = None if self._bounded else "clamp"
-        return functional.pro_rand_conv(
-            x,
-            params,
-            contrast=self._parts,
-            padding=self.padding,
-            bound=bound,
-            output=self.output,
-            mean=self.mean,
-            std=self.std,
-            engine=self.engine,
-        )
+        own = {"bound": bound, "output": self.output, "mean": self.mean, "std": self.std}
+        return super()._options | own
+
+    def _augmented(self, x: Tensor, params: ProRandConvParams) -> Tensor:
+        return functional.pro_rand_conv(x, params, **self._options, engine=self.engine)
 
 
 @dataclass(eq=False, repr=False)
@@ -215,9 +210,7 @@ class RandConv(RandomBlockTransform[RandConvParams]):
         return params.to(x.device)
 
     def _augmented(self, x: Tensor, params: RandConvParams) -> Tensor:
-        return functional.rand_conv(
-            x, params, contrast=self._parts, padding=self.padding, engine=self.engine
-        )
+        return functional.rand_conv(x, params, **self._options, engine=self.engine)
 
 
 def _trimmed(weight: Tensor, sizes: Sequence[int], *, rescale: bool) -> Tensor:

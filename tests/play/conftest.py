@@ -1,132 +1,36 @@
-"""Draw files for tests of the playground, and its code run by Node."""
+"""The playground's code run by Node, and Python beside it."""
 
 from __future__ import annotations
 
 import base64
 import json
-import math
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 import prorandconv as prc
 from prorandconv import functional, play
 
 NODE = shutil.which("node")
-OPTIONS = {
-    "contrast": ["standardise", "affine", "tanh"],
-    "eps": 1e-5,
-    "padding": "zeros",
-    "bound": None,
-    "output": "tanh",
-    "mean": [0.5],
-    "std": [0.5],
-}
+KINDS: dict[str, Any] = {"ProRandConv": prc.ProRandConvParams, "RandConv": prc.RandConvParams}
+APPLY: dict[str, Any] = {"ProRandConv": functional.pro_rand_conv, "RandConv": functional.rand_conv}
 
 
-@dataclass(frozen=True)
-class DrawFile:
-    """A draw file's text, read and applied by Python."""
-
-    text: str
-
-    def applied(self, picture: np.ndarray) -> np.ndarray:
-        """The result (3, H, W) on a picture of bytes (H, W, 3), in float64 by the formulas."""
-        file = json.loads(self.text)
-        params = params_from(file)
-        options = dict(file["options"])
-        mean, std = (torch.tensor(options[name]).view(-1, 1, 1) for name in ("mean", "std"))
-        pixels = torch.from_numpy(picture.copy()).permute(2, 0, 1).double() / 255
-        x = (pixels - mean) / std
-        if file["transform"] == "ProRandConv":
-            result = functional.pro_rand_conv(x, params, **options, engine="reference")
-        else:
-            options = {name: options[name] for name in ("contrast", "eps", "padding")}
-            result = functional.rand_conv(x, params, **options, engine="reference")
-        return result.numpy()
-
-
-def params_from(file: dict[str, Any]) -> prc.ProRandConvParams | prc.RandConvParams:
-    """The draw in a draw file, by the file's definition."""
-    height, width = file["size"]
-    offsets = None
-    if file["offsets"] is not None:
-        assert file["offsets"]["kind"] == "waves"
-        coefficients = _tensor(file["offsets"]["coefficients"]).double()
-        side = file["offsets"]["side"]
-        down, along = (
-            _waves(coefficients.shape[axis], side)[:, :length]
-            for axis, length in ((1, height), (2, width))
-        )
-        offsets = torch.einsum("nrc,ry,cx->nyx", coefficients, down, along)
-    parts = {name: _tensor(file[name]) for name in ("weight", "gamma", "beta")}
-    parts |= {"offsets": offsets, "repeats": file["repeats"], "layered": file["layered"]}
-    if file["transform"] == "RandConv":
-        return prc.RandConvParams(**parts, mix=_tensor(file["mix"]))
-    return prc.ProRandConvParams(**parts)
-
-
-def text_of(
-    params: prc.ProRandConvParams | prc.RandConvParams,
-    size: tuple[int, int],
-    offsets: dict[str, Any] | None = None,
-    **options: Any,
-) -> str:
-    """A draw file of a draw without offsets, plus the given ones."""
-    file = {
-        "format": "prorandconv.draw",
-        "version": 1,
-        "transform": type(params).__name__.removesuffix("Params"),
-        "options": {**OPTIONS, **options},
-        "size": list(size),
-        "repeats": params.repeats,
-        "layered": params.layered,
-        "chosen": None,
-        "batch": None,
-        "weight": stored(params.weight),
-        "gamma": stored(params.gamma),
-        "beta": stored(params.beta),
-        "mix": stored(getattr(params, "mix", None)),
-        "offsets": offsets,
-    }
-    return json.dumps(file)
-
-
-def stored(tensor: torch.Tensor | None) -> dict[str, Any] | None:
-    """A tensor as the file holds it."""
-    if tensor is None:
-        return None
-    data = base64.b64encode(tensor.float().numpy().astype("<f4").tobytes()).decode()
-    return {"dtype": "float32", "shape": list(tensor.shape), "data": data}
-
-
-def _tensor(given: dict[str, Any] | None) -> torch.Tensor | None:
-    if given is None:
-        return None
-    data = np.frombuffer(base64.b64decode(given["data"]), dtype="<f4").astype("f4")
-    return torch.from_numpy(data).view(given["shape"])
-
-
-def _waves(count: int, side: int) -> torch.Tensor:
-    """Waves 0 to count - 1 over the side, one row each."""
-    t = torch.arange(side, dtype=torch.float64)
-    rows = [torch.ones_like(t)]
-    for r in range(1, count):
-        angle = 2 * math.pi * ((r + 1) // 2) * t / side
-        rows.append(math.sqrt(2) * (angle.cos() if r % 2 else angle.sin()))
-    return torch.stack(rows)
-
-
-def waves(taps: int, side: int, count: int = 7, scale: float = 0.3) -> dict[str, Any]:
-    """Random offsets of a draw file: ``count`` waves each way, about ``scale`` pixels."""
-    coefficients = scale * torch.randn(2 * taps, count, count) / count
-    return {"kind": "waves", "side": side, "coefficients": stored(coefficients)}
+def applied_by_python(text: str, picture: np.ndarray) -> np.ndarray:
+    """The result (3, H, W) of a draw file on a picture of bytes (H, W, 3), by the formulas."""
+    file = json.loads(text)
+    mean, std = (torch.tensor(file["options"][name]).view(-1, 1, 1) for name in ("mean", "std"))
+    pixels = torch.from_numpy(picture.copy()).permute(2, 0, 1).double() / 255
+    params = KINDS[file["transform"]].from_json(text)
+    x = (pixels - mean) / std
+    result: Tensor = APPLY[file["transform"]](x, params, **params.options, engine="reference")
+    return result.numpy()
 
 
 class Playground:
@@ -173,19 +77,9 @@ def playground() -> Playground:
 
 
 @pytest.fixture(scope="session")
-def draw_files() -> Any:
-    """What makes and reads draw files."""
-    return DrawFiles
-
-
-class DrawFiles:
-    """Draw files by their definition."""
-
-    text_of = staticmethod(text_of)
-    stored = staticmethod(stored)
-    waves = staticmethod(waves)
-    params = staticmethod(params_from)
-    read = DrawFile
+def by_python() -> Any:
+    """What applies draw files in Python."""
+    return applied_by_python
 
 
 @pytest.fixture(scope="session")
@@ -199,14 +93,3 @@ def picture() -> Any:
         return (np.stack(smooth, -1) + noise).clip(0, 255).astype(np.uint8)
 
     return make
-
-
-@pytest.fixture
-def draw_api(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give Python what copied code calls, where the library does not have it yet."""
-    for kind in (prc.ProRandConvParams, prc.RandConvParams):
-        if not hasattr(kind, "from_json"):
-            from_json = staticmethod(lambda text: params_from(json.loads(text)))
-            load = staticmethod(lambda path: params_from(json.loads(Path(path).read_text())))
-            monkeypatch.setattr(kind, "from_json", from_json, raising=False)
-            monkeypatch.setattr(kind, "load", load, raising=False)

@@ -32,7 +32,7 @@ PAPER = {
 
 
 @pytest.fixture
-def drawn(playground, draw_files):
+def drawn(playground):
     """A maker of draws by the playground, read by Python."""
 
     def make(*requests):
@@ -42,7 +42,7 @@ def drawn(playground, draw_files):
                 for settings, seed, size in requests
             ]
         )
-        return [draw_files.params(json.loads(text)) for text in texts]
+        return [prc.ProRandConvParams.from_json(text) for text in texts]
 
     return make
 
@@ -144,21 +144,17 @@ def test_draw_files_that_cannot_be_used_are_refused(playground, change, words):
     assert words in answer
 
 
-def test_draw_for_grey_images_is_refused(playground, draw_files):
-    params = prc.ProRandConv(offsets=None).draw(torch.zeros(1, 8, 8))
-    (answer,) = playground.ask([{"task": "refusal", "text": draw_files.text_of(params, (8, 8))}])
+def test_draw_for_grey_images_is_refused(playground):
+    text = prc.ProRandConv().draw(torch.zeros(1, 8, 8)).to_json()
+    (answer,) = playground.ask([{"task": "refusal", "text": text}])
     assert answer == "it is for 1 channel(s), and pictures have 3"
 
 
-def test_of_one_draw_per_image_the_first_is_applied(playground, draw_files, picture):
-    images = torch.zeros(4, 3, 12, 14)
-    params = prc.ProRandConv(offsets=None, mode="sample").draw(images)
-    several = json.loads(draw_files.text_of(params, (12, 14)))
-    several["repeats"] = list(params.repeats)
-    first = draw_files.text_of(params.split()[0], (12, 14))
-    ours, expected = playground.applied(
-        [(json.dumps(several), picture(12, 14)), (first, picture(12, 14))]
-    )
+@pytest.mark.parametrize("alpha", [3.0, 10.0])
+def test_of_one_draw_per_image_the_first_is_applied(playground, picture, alpha):
+    params = prc.ProRandConv(mode="sample", alpha=alpha).draw(torch.zeros(4, 3, 12, 14))
+    several, first = params.to_json(), params.split()[0].to_json()
+    ours, expected = playground.applied([(text, picture(12, 14)) for text in (several, first)])
     assert np.array_equal(ours, expected)
 
 

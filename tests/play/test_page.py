@@ -236,21 +236,19 @@ def test_saved_draw_dropped_in_gives_the_same_picture(page, new_page, address, t
     assert other.noise == []
 
 
-def test_draw_made_by_python_is_applied(page, draw_files, picture):
+def test_draw_made_by_python_is_applied(page, by_python, picture):
     import torch
 
     import prorandconv as prc
 
-    transform = prc.ProRandConv(5, repeats=3, offsets=None, padding="reflect")
-    params = transform.draw(torch.zeros(3, 40, 56))
-    waves = draw_files.waves(25, 56)
-    text = draw_files.text_of(params, (40, 56), waves, padding="reflect")
+    transform = prc.ProRandConv(5, repeats=3, padding="reflect")
+    text = transform.draw(torch.zeros(3, 40, 56)).to_json()
     page.give("mine.png", png(picture(40, 56)))
     page.status("mine")
     page.wait().give("python.draw.json", text.encode())
     page.status("made for 56 × 40 pixels")
     page.wait()
-    expected = (draw_files.read(text).applied(picture(40, 56)) + 1) * 127.5
+    expected = (by_python(text, picture(40, 56)) + 1) * 127.5
     assert np.abs(page.result() - expected.transpose(1, 2, 0)).max() < 0.51
 
 
@@ -265,7 +263,6 @@ STATES = {
 }
 
 
-@pytest.mark.usefixtures("draw_api")
 @pytest.mark.parametrize("state", STATES)
 def test_copied_python_makes_the_same_picture(new_page, address, tmp_path, monkeypatch, state):
     page = new_page().open(address + STATES[state])

@@ -1,0 +1,104 @@
+"""The power spectrum of random fields: which waves a field is made of, and how strong they are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .caching import cached
+
+LEFT_OUT = 1e-6
+"""Largest share of the variance that steep fields may leave out."""
+
+
+@cached(maxsize=16)
+def wave_amplitudes(side: int, alpha: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Amplitudes (R, R) of the products of two orthonormal waves that carry power on a square."""
+    count = _wave_count(side, alpha)
+    frequency = _wave_frequency(side)
+    power = _power(torch.hypot(frequency[:, None], frequency), alpha)[:count, :count]
+    return _contiguous(power.sqrt(), dtype, device)
+
+
+@cached(maxsize=16)
+def waves(
+    size: tuple[int, int],
+    counts: tuple[int, int],
+    orthonormal: bool,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> tuple[Tensor, Tensor]:
+    """Waves along a column (H, R) and along a row (R', W), those of the enclosing square."""
+    (height, width), (rows, columns) = size, counts
+    basis = wave_basis(max(size), orthonormal)
+    return (
+        _contiguous(basis[:height, :rows], dtype, device),
+        _contiguous(basis[:width, :columns].t(), dtype, device),
+    )
+
+
+def wave_basis(length: int, orthonormal: bool) -> Tensor:
+    """All waves over some pixels as columns (pixel, wave): constant, then cosine and sine.
+
+    They are orthogonal. All but the constant have the amplitude sqrt(2), and so a mean square of 1;
+    only the last cosine of an even length has 2, where ``orthonormal`` does not make it 1.
+    """
+    phase = (
+        2 * math.pi * torch.arange(length, dtype=torch.float64)[:, None] * _wave_frequency(length)
+    )
+    basis = torch.where(torch.arange(length) % 2 == 1, phase.cos(), phase.sin())
+    basis[:, 0] = 1
+    if orthonormal:
+        return basis / basis.square().mean(0).sqrt()
+    basis[:, 1:] *= math.sqrt(2)
+    return basis
+
+
+@cached(maxsize=16)
+def mode_amplitudes(side: int, alpha: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Amplitudes of the half spectrum (S, S // 2 + 1) of a real field on a square."""
+    rows = torch.fft.fftfreq(side, dtype=torch.float64)
+    columns = torch.fft.rfftfreq(side, dtype=torch.float64)
+    amplitude = _power(torch.hypot(rows[:, None], columns), alpha).sqrt()
+    # irfft2 reads only the real part of the first column and, if the width is even, of the last:
+    # unsymmetrised noise loses half of its variance there.
+    amplitude[:, 0] *= math.sqrt(2)
+    if side % 2 == 0:
+        amplitude[:, -1] *= math.sqrt(2)
+    return amplitude.to(dtype=dtype, device=device)
+
+
+def _wave_count(side: int, alpha: float) -> int:
+    """How many waves along each side leave out no more than ``LEFT_OUT`` of the variance.
+
+    Computed without tensors, which have no values under a fake mode.
+    """
+    frequency = np.arange(1, side + 1) // 2 / side
+    with np.errstate(divide="ignore"):
+        power = (np.hypot(frequency[:, None], frequency) * side) ** -alpha
+    power[0, 0] = 0
+    total = power.sum()
+    for count in range(1, side, 2):
+        if total - power[:count, :count].sum() <= LEFT_OUT * total:
+            return count
+    return side
+
+
+def _wave_frequency(length: int) -> Tensor:
+    """Cycles per pixel of each wave over ``length`` pixels."""
+    return torch.div(torch.arange(1, length + 1), 2, rounding_mode="floor").double() / length
+
+
+def _power(frequency: Tensor, alpha: float) -> Tensor:
+    """Power |k| ** -alpha of each mode, 1 at the lowest frequency; the constant has none."""
+    frequency[0, 0] = math.inf
+    power = (frequency / frequency.min()) ** -alpha
+    power[0, 0] = 0
+    return power
+
+
+def _contiguous(tensor: Tensor, dtype: torch.dtype, device: torch.device) -> Tensor:
+    return tensor.to(dtype=dtype, device=device, memory_format=torch.contiguous_format)
