@@ -202,11 +202,12 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         if self.offsets is not None:
             scale = offset_range(height, width) if self.offsets == "auto" else self.offsets
             offsets = sampler.offsets(kernel_size, (height, width), scale, self.alpha)
-        if "affine" in self._parts:
+        options = self._options
+        if "affine" in options["contrast"]:
             gamma = sampler.normal(channels, std=self.gamma_std)
             beta = sampler.normal(channels, std=self.beta_std)
         drawn = {"weight": weight, "offsets": offsets, "gamma": gamma, "beta": beta}
-        return drawn | {"size": (height, width), "options": self._options}
+        return drawn | {"size": (height, width), "options": options}
 
     @property
     def _options(self) -> dict[str, Any]:

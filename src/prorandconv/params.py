@@ -16,6 +16,7 @@ from .errors import ProRandConvError
 from .synthesis import Fields, Waves, version_of
 
 Self = TypeVar("Self", bound="BlockParams")
+_NUMBERS = (Tensor, Fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +56,11 @@ class BlockParams:
 
     def __post_init__(self, _fields: Fields | None) -> None:
         # dataclasses.replace reads the offsets, and hands the tensor on beside its fields.
-        if _fields is not None and _fields.made_the(self._given):
+        given = self._given
+        if _fields is not None and _fields.made_the(given):
             object.__setattr__(self, "offsets", _fields)
-        if self._given is not None:
-            object.__setattr__(self, "size", tuple(getattr(self._given, "shape", ()))[-2:])
+        if given is not None:
+            object.__setattr__(self, "size", tuple(getattr(given, "shape", ()))[-2:])
         self._check_repeats()
         self._check_weight()
         taps = self.weight.shape[-1] ** 2
@@ -123,10 +125,10 @@ class BlockParams:
         if isinstance(self.repeats, tuple):
             shape = (len(self.repeats), *shape)
         if (
-            not isinstance(value, Tensor | Fields)
+            not isinstance(value, _NUMBERS)
             or not value.dtype.is_floating_point
             or len(value.shape) != len(shape)
-            or any(isinstance(n, int) and n != m for n, m in zip(shape, value.shape, strict=True))
+            or [n for n, m in zip(shape, value.shape, strict=True) if n != m and type(n) is int]
         ):
             sizes = ", ".join(map(str, shape))
             raise ProRandConvError.about(
@@ -274,14 +276,17 @@ class BlockParams:
     @property
     def _parts(self) -> dict[str, Any]:
         """What the draw consists of, the offsets as fields where they can be."""
-        return vars(self) | {"offsets": self.fields or self.offsets}
+        parts = dict(vars(self))
+        if parts["offsets"] is not None:
+            parts["offsets"] = self.fields or self.offsets
+        return parts
 
     def _tensors(self) -> dict[str, Tensor | Fields]:
         """What has a further dimension with one draw per image."""
         return {
             name: value
             for name, value in self._parts.items()
-            if isinstance(value, Tensor | Fields) and name != "chosen"
+            if isinstance(value, _NUMBERS) and name != "chosen"
         }
 
     @classmethod
@@ -323,7 +328,7 @@ class RandConvParams(BlockParams):
 
 def _described(value: object) -> str:
     """A value for a message, without its numbers."""
-    if not isinstance(value, Tensor | Fields):
+    if not isinstance(value, _NUMBERS):
         return type(value).__name__
     return f"{value.dtype} of shape {tuple(value.shape)} on {value.device}"
 

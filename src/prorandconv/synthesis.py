@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from contextlib import nullcontext
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -18,7 +17,7 @@ Self = TypeVar("Self", bound="Fields")
 
 
 @dataclass(frozen=True, eq=False)
-class Fields(ABC):
+class Fields:
     """Random fields ``(..., n, H, W)``, kept as what they are made of until they are needed.
 
     In a draw this stands for the tensor of them: it has a shape and a device, can be moved and
@@ -76,8 +75,14 @@ class Fields(ABC):
         if kept is not None:
             return kept
         # What is kept must serve autograd too, which refuses tensors made in inference mode.
-        with torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext():
-            fields = self._scaled(self._unscaled()).view(self.shape)
+        if torch.is_inference_mode_enabled():
+            with torch.inference_mode(False):
+                return self.made()
+        fields = self._unscaled()
+        if self.sigma is not None:
+            fields = self._scaled(fields, self.sigma)
+        if fields.dim() < len(self.shape):
+            fields = fields.view(self.shape)
         if not torch.compiler.is_compiling():
             self._keep(fields)
         return fields
@@ -93,15 +98,15 @@ class Fields(ABC):
     def to(self: Self, device: torch.device, *, non_blocking: bool = False) -> Self:
         """The same fields on another device."""
 
-    def _scaled(self, fields: Tensor) -> Tensor:
-        if self.sigma is None:
-            return fields
+    def _scaled(self, fields: Tensor, sigma: Tensor) -> Tensor:
         height, width = self.size
         if height != width:
             # A field on a square is centred and scaled already, a cut of it is not.
             fields = fields - fields.mean((-2, -1), keepdim=True)
             fields = unit_norm(fields).mul_(math.sqrt(height * width))
-        return fields.view(self.shape).mul_(self.sigma.to(fields)[..., None, None, None])
+        if sigma.dim():  # one for each draw, whose fields follow each other
+            sigma = sigma.repeat_interleave(self._leading[-1]).view(-1, 1, 1)
+        return fields.mul_(sigma)
 
     @property
     def _kept(self) -> tuple[Tensor | None, int]:
@@ -133,14 +138,19 @@ class Waves(Fields):
         return tuple(self.coefficients.shape[:-2])
 
     def _unscaled(self) -> Tensor:
-        coefficients, device = self.coefficients.flatten(0, -3), self.device
-        # Where a GPU may multiply float32 matrices with ten bits only, float64 is kept exact.
-        dtype = self.dtype if device.type == "cpu" else position_dtype(device)
-        counts, orthonormal = tuple(coefficients.shape[-2:]), self.sigma is not None
-        by_row, by_column = waves(self.size, counts, orthonormal, dtype, device)
-        along_rows = torch.mm(coefficients.to(dtype).flatten(0, 1), by_column)
-        along_rows = along_rows.view(*coefficients.shape[:2], by_column.shape[1])
-        return torch.bmm(by_row.expand(len(coefficients), -1, -1), along_rows).to(self.dtype)
+        coefficients, device = self.coefficients, self.coefficients.device
+        if device.type != "cpu":
+            # A GPU may multiply float32 matrices with ten bits only.
+            coefficients = coefficients.to(position_dtype(device))
+        *leading, rows, columns = coefficients.shape
+        orthonormal = self.sigma is not None
+        by_row, by_column = waves(
+            self.size, (rows, columns), orthonormal, coefficients.dtype, device
+        )
+        count, width = math.prod(leading), self.size[1]
+        along_rows = torch.mm(coefficients.reshape(count * rows, columns), by_column)
+        fields = torch.bmm(by_row.expand(count, -1, -1), along_rows.view(count, rows, width))
+        return fields if device.type == "cpu" else fields.to(self.dtype)
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> Waves:
         """The coefficients on another device, where the fields are made when they are needed."""

@@ -83,7 +83,7 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
             checks.whole_number("repeats", self.repeats)
         checks.one_of("weights", self.weights, ("same", "different"))
         checks.one_of("bound", self.bound, ("auto", *BOUNDS, None))
-        if self._bounded and self.bound not in ("auto", None):
+        if _bounded(self._parts) and self.bound not in ("auto", None):
             raise ProRandConvError.about(
                 "bound",
                 self.bound,
@@ -121,17 +121,12 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         return params.to(x.device)
 
     @property
-    def _bounded(self) -> bool:
-        """Whether contrast keeps the result in range."""
-        return "standardise" in self._parts or "tanh" in self._parts
-
-    @property
     def _options(self) -> dict[str, Any]:
-        bound = self.bound
+        options, bound = super()._options, self.bound
         if bound == "auto":
-            bound = None if self._bounded else "clamp"
+            bound = None if _bounded(options["contrast"]) else "clamp"
         own = {"bound": bound, "output": self.output, "mean": self.mean, "std": self.std}
-        return super()._options | own
+        return options | own
 
     def _augmented(self, x: Tensor, params: ProRandConvParams) -> Tensor:
         return functional.pro_rand_conv(x, params, **self._options, engine=self.engine)
@@ -211,6 +206,11 @@ class RandConv(RandomBlockTransform[RandConvParams]):
 
     def _augmented(self, x: Tensor, params: RandConvParams) -> Tensor:
         return functional.rand_conv(x, params, **self._options, engine=self.engine)
+
+
+def _bounded(contrast: Collection[ContrastPart]) -> bool:
+    """Whether contrast keeps the result in range."""
+    return "standardise" in contrast or "tanh" in contrast
 
 
 def _trimmed(weight: Tensor, sizes: Sequence[int], *, rescale: bool) -> Tensor:
