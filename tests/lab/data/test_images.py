@@ -166,6 +166,8 @@ class TestWhatArrives:
         ((moved, same),) = images.batches(20, generator=generator(), jitter=0.5)
         assert torch.equal(labels, same)
         assert not (plain == moved).flatten(1).all(1).any()
+        parts = [x for x, _ in images.batches(10, generator=generator(), jitter=0.5)]
+        assert torch.equal(torch.cat(parts), moved)
 
     def test_without_jitter_the_generator_draws_what_it_did(self):
         without, used = generator(), generator()

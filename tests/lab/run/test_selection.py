@@ -106,5 +106,10 @@ def test_weights_of_another_choice_are_kept_in_the_checkpoint(small_run, tmp_pat
     assert same(state["best"], weights(folder))
 
 
+def test_the_figures_that_count_are_those_of_the_named_choice():
+    stored = {"selected": "last", "best_validation": {"epoch": 3}, "last": {"epoch": 5}}
+    assert selected(stored) == {"epoch": 5}
+
+
 def test_a_result_of_before_there_was_a_choice_is_that_of_best_validation():
     assert selected({"best_validation": {"epoch": 3}, "last": {"epoch": 5}}) == {"epoch": 3}
