@@ -29,7 +29,7 @@ def random_conv(x: Tensor, weight: Tensor, padding: Padding = "zeros") -> Tensor
     Args:
         x: images ``(N, C_in, H, W)``.
         weight: ``(C_out, C_in, k, k)``, k odd.
-        padding: how the image goes on outside: ``"zeros"``, ``"reflect"`` or ``"replicate"``.
+        padding: border mode, ``"zeros"``, ``"reflect"`` or ``"replicate"``.
     """
     _check_convolution(x, weight, None, padding)
     if x.numel() == 0:
@@ -53,7 +53,7 @@ def deform_conv(
         x: images ``(N, C_in, H, W)``.
         weight: ``(C_out, C_in, k, k)``, k odd.
         offsets: ``(2k², H, W)`` in pixels, ``(dy, dx)`` for each tap, row by row.
-        padding: how the image goes on outside: ``"zeros"``, ``"reflect"`` or ``"replicate"``.
+        padding: border mode, ``"zeros"``, ``"reflect"`` or ``"replicate"``.
         engine: which implementation; see :mod:`prorandconv.ops`.
 
     Example:

@@ -42,7 +42,7 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         contrast: contrast diversification: True, False, or those of ``"standardise"``,
             ``"affine"``, ``"tanh"`` that shall happen.
         weight_std: σ_w; None is 1 / sqrt(k² C), a range ``(low, high)`` is drawn from uniformly.
-        padding: how the image goes on outside: ``"zeros"``, ``"reflect"`` or ``"replicate"``.
+        padding: border mode, ``"zeros"``, ``"reflect"`` or ``"replicate"``.
         bound: what keeps the result in range where neither standardisation nor tanh does:
             ``"clamp"`` to the range of normalised pixels, ``"standardise"``, or None. ``"auto"`` is
             ``"clamp"`` there and None otherwise.

@@ -25,7 +25,7 @@ class Block:
     size: tuple[int, int]
     """height and width of the images"""
     padding: str
-    """how the image goes on outside: "zeros", "reflect" or "replicate" """
+    """border mode, "zeros", "reflect" or "replicate" """
     reach: float | None = None
     """an upper bound of |offsets| for where reading them would wait for a device, if known"""
 
