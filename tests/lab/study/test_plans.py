@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from prorandconv.errors import ProRandConvError
 from prorandconv.lab.errors import DataError
 from prorandconv.lab.run.config import RunConfig
 from prorandconv.lab.study.display import described
 from prorandconv.lab.study.paper import STUDIES, get_study
-from prorandconv.lab.study.plan import PlannedCell, PlannedTable, Reading, runs_of
+from prorandconv.lab.study.plan import PlannedCell, PlannedTable, Reading, limited, runs_of
 from prorandconv.lab.study.settings import Settings
 
 EVERYTHING = Settings(everything=True, seeds=1)
@@ -231,3 +232,33 @@ def test_a_run_is_described_with_what_it_adds():
     config = RunConfig.paper("digits", jitter=0.5, average="ema", seed=2)
     assert described(config) == "pro-randconv jitter=0.5 average=ema lenet mnist, seed 2"
     assert described(RunConfig.paper("digits")) == "pro-randconv lenet mnist, seed 0"
+
+
+def test_only_the_rows_that_were_asked_for_are_planned():
+    tables = limited(planned("pacs-single"), ("RandConv",))
+    assert [table.rows for table in tables] == [("RandConv",)] * 2
+    assert {config.method for config in runs_of(tables, (0,)).values()} == {"randconv"}
+    assert tables[0].baseline is None
+    both = planned("digits")
+    assert limited(both, ()) == both
+    with pytest.raises(ProRandConvError, match=r"--rows: got 'Randconv'.*did you mean 'RandConv'"):
+        limited(both, ("Randconv",))
+
+
+def test_shifted_validation_shows_the_same_runs_under_each_rule():
+    plain = planned("pacs-single", networks=("resnet18",))
+    tables = planned("pacs-single", networks=("resnet18",), shifted_validation=True)
+    names = [table.name.removeprefix("pacs-single-resnet18-") for table in tables]
+    assert names == ["validation", "shifted", "last", "seen"]
+    choices = [t.cells["Pro-RandConv", "photo"].readings[0].choice for t in tables[:3]]
+    assert choices == ["best_validation", "best_shifted", "last"]
+    assert len(runs_of(tables, (0,))) == len(runs_of(plain, (0,))) == 24
+    assert all(config.shifted_validation for config in runs_of(tables, (0,)).values())
+    pixels = tables[1].cells["Pro-RandConv (pixels)", "photo"]
+    assert (pixels.readings[0].config.options.output, pixels.paper) == ("pixels", None)
+
+
+def test_another_precision_reaches_the_runs_and_is_said():
+    (table, _) = planned("pacs-single", precision="bf16-mixed")
+    assert {config.precision for config in runs_of((table,), (0,)).values()} == {"bf16-mixed"}
+    assert "networks compute in bf16-mixed" in table.notes

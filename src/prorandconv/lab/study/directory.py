@@ -19,7 +19,7 @@ from ..run.finished import finished
 from ..run.result import Result
 from .fingerprints import conflicts, fingerprints
 from .paper import STUDIES, get_study
-from .plan import check_figures, runs_of
+from .plan import check_figures, limited, runs_of
 from .settings import Settings
 from .table import STUDY, Table
 
@@ -39,7 +39,7 @@ class StudyDirectory:
         self.name, self.settings, self.runs = name, settings, runs
         self.study = get_study(name)
         self.path = runs / "studies" / name / settings.hash
-        self.planned = self.study.plan(settings)
+        self.planned = limited(self.study.plan(settings), settings.rows)
         self.configs = runs_of(self.planned, settings.all_seeds)
         """all runs by hash"""
         self.results: dict[str, Result] = {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from ..errors import unknown_name
 from ..paper import Row
 from ..run.config import RunConfig
 from ..run.result import Result, selected
@@ -113,6 +114,15 @@ class PlannedTable:
             notes=tuple(notes),
         )
 
+    def only(self, rows: Sequence[str]) -> PlannedTable:
+        """The table with some of its rows."""
+        return replace(
+            self,
+            rows=tuple(row for row in self.rows if row in rows),
+            cells={place: cell for place, cell in self.cells.items() if place[0] in rows},
+            baseline=self.baseline if self.baseline in rows else None,
+        )
+
     def table(
         self,
         seeds: Sequence[int],
@@ -177,6 +187,22 @@ def runs_of(tables: Iterable[PlannedTable], seeds: Sequence[int]) -> dict[str, R
     ]
     seeded = (replace(config, seed=seed) for seed in seeds for config in configs)
     return {config.hash: config for config in seeded}
+
+
+def limited(tables: Sequence[PlannedTable], rows: Sequence[str]) -> tuple[PlannedTable, ...]:
+    """Tables with only these rows; those that have none of them are left out.
+
+    Args:
+        tables: of a study.
+        rows: their names, as the tables have them; empty: all.
+    """
+    known = dict.fromkeys(row for table in tables for row in table.rows)
+    for row in rows:
+        if row not in known:
+            raise unknown_name("--rows", row, known)
+    if not rows:
+        return tuple(tables)
+    return tuple(table.only(rows) for table in tables if set(rows) & set(table.rows))
 
 
 def _nothing(settings: Settings) -> tuple[PlannedTable, ...]:

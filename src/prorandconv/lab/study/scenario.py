@@ -130,13 +130,17 @@ class Scenario:
 
         return tuple(column(target) for target in chosen)
 
-    def by_source(self) -> tuple[Column, ...]:
-        """A column for each source: the average over its targets."""
+    def by_source(self, choice: str | None = None) -> tuple[Column, ...]:
+        """A column for each source: the average over its targets.
+
+        Args:
+            choice: of the weights; None: those that the runs have selected.
+        """
 
         def column(source: str) -> Column:
             return Column(
                 source,
-                lambda row: (Reading(self.config(row, source), self.targets(source)),),
+                lambda row: (Reading(self.config(row, source), self.targets(source), choice),),
                 self.comparable(source),
             )
 
@@ -186,6 +190,8 @@ class Scenario:
                 f"images of {self.benchmark.image_size} pixels on {self.name}, where the paper has "
                 f"{own.image_size}"
             )
+        if self.settings.precision != "32-true":
+            lines.append(f"networks compute in {self.settings.precision}")
         for name in ("train_images", "test_images"):
             if (limit := getattr(self.settings, name)) is not None:
                 lines.append(f"a trial: {name} limited to {limit}")

@@ -7,11 +7,14 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
 from ...errors import ProRandConvError
+
+ADDED = ("image_size", "rows", "precision", "shifted_validation")
+"""Fields that came later: older studies, which have their defaults, keep their names."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,12 @@ class Settings:
     """limit the number of validation and test images of each domain, for trials"""
     target_every: int | None = None
     """evaluate the targets every N epochs (default: 10); 0: only at the end"""
+    rows: tuple[str, ...] = ()
+    """only these rows of the tables, by name"""
+    precision: Literal["32-true", "bf16-mixed"] = "32-true"
+    """numeric precision of the networks"""
+    shifted_validation: bool = False
+    """measure validation images under shifts too; some studies then show the weights it selects"""
 
     everything: Annotated[bool, tyro.conf.Suppress] = False
     """plan as if every domain were present, to count runs"""
@@ -56,7 +65,15 @@ class Settings:
 
     def changes(self) -> dict[str, Any]:
         """Fields of a run's config that are not the benchmark's own."""
-        names = ("epochs", "image_size", "train_images", "test_images", "target_every")
+        names = (
+            "epochs",
+            "image_size",
+            "train_images",
+            "test_images",
+            "target_every",
+            "precision",
+            "shifted_validation",
+        )
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -78,7 +95,9 @@ class Settings:
     @property
     def hash(self) -> str:
         """A short name for the settings; where the data lies does not count."""
-        counted = {k: v for k, v in self.to_mapping().items() if k != "data_root"}
-        if self.image_size is None:  # added later: older studies keep their names
-            del counted["image_size"]
+        counted = self.to_mapping()
+        del counted["data_root"]
+        for name in ADDED:
+            if getattr(self, name) == getattr(type(self), name):
+                del counted[name]
         return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:12]

@@ -28,7 +28,7 @@ class Listed:
 
 STUDIES = {
     "digits": Listed("digits", "five methods, trained on MNIST, by target", "Tables 1 and 11", 5),
-    "pacs-single": Listed("pacs_single", "five methods on PACS, by the one source", "Table 2", 40),
+    "pacs-single": Listed("pacs_single", "the methods on PACS, by the one source", "Table 2", 48),
     "pacs-multi": Listed("pacs_multi", "five methods on PACS, one domain left out", "Table 3", 40),
     "comparison": Listed(
         "comparison",

@@ -9,6 +9,7 @@ from typing import Any
 from ...paper import Row
 from ...run.config import RunConfig
 from ..plan import Column, PlannedTable, Reading, Study
+from ..rules import RULES, shifted
 from ..scenario import Scenario, Scenarios
 from ..settings import Settings
 
@@ -41,11 +42,6 @@ ROWS: dict[str, tuple[str, ...]] = {
 }
 """What each row adds."""
 
-RULES = {
-    "beyond-validation": ("best_validation", "weights by validation, as in the paper"),
-    "beyond-shifted": ("best_shifted", "weights by shifted validation"),
-}
-
 
 def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     """The targets by rule of selection, and what each rule saw; all from the same runs."""
@@ -58,16 +54,19 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     rows = scenario.with_figures(bare[:1], "Table 1") + tuple(bare[1:])
     by_rule = [
         PlannedTable.of(
-            name,
-            f"Beyond the paper, {where}: {rule}",
+            f"beyond-{name}",
+            f"Beyond the paper, {where}: {rule.words}",
             "Table 1",
             rows,
-            [_column(scenario, target, choice) for target in scenario.targets(scenario.sources[0])],
+            [
+                _column(scenario, target, rule.choice)
+                for target in scenario.targets(scenario.sources[0])
+            ],
             baseline=BASELINE,
             averaged=True,
             notes=scenario.notes,
         )
-        for name, (choice, rule) in RULES.items()
+        for name, rule in RULES.items()
     ]
     seen = PlannedTable.of(
         "beyond-seen",
@@ -76,7 +75,7 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
         rows,
         [
             Column("val", lambda row: (Reading(_config(scenario, row)),)),
-            Column("val_shifted", lambda row: (_shifted(scenario, row),)),
+            Column("val_shifted", lambda row: (shifted(_config(scenario, row)),)),
         ],
         baseline=BASELINE,
         notes=(
@@ -99,10 +98,6 @@ def _column(scenario: Scenario, target: str, choice: str) -> Column:
         return (Reading(_config(scenario, row), (target,), choice),)
 
     return Column(target, readings, target)
-
-
-def _shifted(scenario: Scenario, row: Row) -> Reading:
-    return Reading(_config(scenario, row), choice="best_shifted", figure="val_shifted")
 
 
 STUDY = Study(plan)
