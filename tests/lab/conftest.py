@@ -93,6 +93,20 @@ class Writer:
         savemat(path, {"X": images.transpose(1, 2, 3, 0), "y": stored})
         return images, labels
 
+    def usps_28(self, path, train=12, test=8, scale=1 / 255):
+        """Two pairs of images and labels; returns them as (images, labels) by part."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        parts = {"train": _digits(train, (28, 28)), "test": _digits(test, (28, 28))}
+        pairs = [(x[:, None] * scale, y) for x, y in parts.values()]
+        if path.suffix == ".mat":
+            dataset = np.empty((2, 2), object)
+            for row, (images, labels) in enumerate(pairs):
+                dataset[row, 0], dataset[row, 1] = images, labels[:, None]
+            savemat(path, {"dataset": dataset})
+        else:  # compressed, though its name does not say so
+            path.write_bytes(gzip.compress(pickle.dumps(pairs, protocol=2)))
+        return parts
+
     def usps(self, path, count=12):
         path.parent.mkdir(parents=True, exist_ok=True)
         images, labels = _digits(count, (16, 16))

@@ -132,3 +132,21 @@ def test_a_pickle_of_another_length_than_mnist_is_refused(tmp_path, write):
     write.pickle(tmp_path / "digits" / "keras_mnistm.pkl", {"test": images})
     with pytest.raises(DataError, match="11 test images, but MNIST has 12"):
         read(tmp_path, "mnist_m_b")
+
+
+@pytest.mark.parametrize("ending", ["mat", "pkl"])
+def test_usps_at_28_pixels_with_other_values_is_refused(tmp_path, write, ending):
+    path = tmp_path / "digits" / f"usps_28x28.{ending}"
+    write.usps_28(path, scale=1)
+    with pytest.raises(DataError, match=r"28x28.*go from 0 to 255; expected two pairs"):
+        read(tmp_path, "usps_28")
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(DataError, match=f"{path.name}: not a"):
+        read(tmp_path, "usps_28")
+
+
+@pytest.mark.parametrize("content", [{"test": np.zeros(3)}, [], [(np.zeros(3), np.zeros(3))] * 2])
+def test_a_pickle_of_something_else_than_usps_is_refused(tmp_path, write, content):
+    write.pickle(tmp_path / "digits" / "usps_28x28.pkl", content)
+    with pytest.raises(DataError, match=r"usps_28x28\.pkl: .*; expected two pairs"):
+        read(tmp_path, "usps_28")

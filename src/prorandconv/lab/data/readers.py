@@ -7,7 +7,7 @@ import gzip
 import io
 import pickle
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,18 +89,23 @@ def read_idx(images: Path, labels: Path) -> Arrays:
     return checked(images, loaded[0], loaded[1])
 
 
-def read_mat(path: Path) -> Arrays:
-    """SVHN's and SYN's .mat: X ``(32, 32, 3, N)`` and y, where SVHN calls the digit 0 10."""
+def _loaded_mat(path: Path, names: Sequence[str], expected: str) -> list[Any]:
     from scipy.io import loadmat
 
     try:
         stored = loadmat(str(path))
     except Exception as error:  # scipy raises a dozen kinds, zlib.error and TypeError among them
         raise DataError.at(path, "not a .mat file, or a truncated one", _DAMAGED) from error
-    if "X" not in stored or "y" not in stored:
-        names = ", ".join(name for name in stored if not name.startswith("__")) or "nothing"
-        raise DataError.at(path, f"holds {names}", "expected arrays X and y, as in SVHN's files")
-    images, labels = stored["X"], stored["y"].reshape(-1)
+    if any(name not in stored for name in names):
+        found = ", ".join(name for name in stored if not name.startswith("__")) or "nothing"
+        raise DataError.at(path, f"holds {found}", f"expected {expected}")
+    return [stored[name] for name in names]
+
+
+def read_mat(path: Path) -> Arrays:
+    """SVHN's and SYN's .mat: X ``(32, 32, 3, N)`` and y, where SVHN calls the digit 0 10."""
+    images, labels = _loaded_mat(path, ("X", "y"), "arrays X and y, as in SVHN's files")
+    labels = labels.reshape(-1)
     if images.ndim != 4 or images.shape[2] != 3:
         raise DataError.at(path, f"X has shape {images.shape}", "expected (H, W, 3, N)")
     return checked(path, images.transpose(3, 0, 1, 2), np.where(labels == 10, 0, labels))
@@ -230,6 +235,39 @@ class _ArraysOnly(pickle.Unpickler):
         return super().find_class(module, name)
 
 
+def _unpickled(path: Path) -> Any:
+    try:
+        raw = path.read_bytes()
+        raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw  # whatever its name says
+        return _ArraysOnly(io.BytesIO(raw), encoding="bytes").load()
+    except Exception as error:  # a damaged pickle raises almost anything
+        reason = str(error) or type(error).__name__
+        raise DataError.at(path, f"not a pickle of arrays ({reason})", _DAMAGED) from error
+
+
+def read_pairs(path: Path, part: str) -> Arrays:
+    """USPS at 28 pixels: two pairs, train and test, of images in [0, 1] and labels.
+
+    Args:
+        path: Digit-Five's .mat, whose array ``dataset`` has the pairs as rows, or CoGAN's pickle.
+        part: ``"train"`` or ``"test"``.
+    """
+    expected = "two pairs, train and test, of images (N, 1, 28, 28) from 0 to 1 and labels"
+    if path.suffix == ".mat":
+        (pairs,) = _loaded_mat(path, ("dataset",), f"an array 'dataset' of {expected}")
+    else:
+        pairs = _unpickled(path)
+    try:
+        images, labels = (np.asarray(one) for one in pairs[("train", "test").index(part)])
+        low, high = images.min(), images.max()
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise DataError.at(path, "holds something else", f"expected {expected}") from error
+    if images.shape[1:] != (1, 28, 28) or not (low >= 0 and high <= 1):
+        found = f"{part} images have shape {images.shape} and go from {low} to {high}"
+        raise DataError.at(path, found, f"expected {expected}")
+    return checked(path, (images[:, 0] * 255).round().astype(np.uint8), labels)
+
+
 def read_pickle(path: Path, part: str, labels: NDArray[np.int64]) -> Arrays:
     """MNIST-M's 10,000-image pickle: a dictionary of arrays, whose labels are MNIST's own.
 
@@ -238,12 +276,7 @@ def read_pickle(path: Path, part: str, labels: NDArray[np.int64]) -> Arrays:
         part: ``"train"`` or ``"test"``.
         labels: MNIST's labels of that part.
     """
-    try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        stored = _ArraysOnly(io.BytesIO(raw), encoding="bytes").load()
-    except Exception as error:  # a damaged pickle raises almost anything
-        reason = str(error) or type(error).__name__
-        raise DataError.at(path, f"not a pickle of arrays ({reason})", _DAMAGED) from error
+    stored = _unpickled(path)
     keyed = (
         {k.decode() if isinstance(k, bytes) else k: v for k, v in stored.items()}
         if isinstance(stored, dict)

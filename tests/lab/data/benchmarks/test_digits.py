@@ -74,9 +74,29 @@ class TestLayouts:
         np.testing.assert_array_equal(found.images, images)
         np.testing.assert_array_equal(found.labels, labels)
 
+    @pytest.mark.parametrize("name", ["usps_28x28.mat", "usps/usps_28x28.pkl"])
+    def test_usps_at_28_pixels_is_an_extra_read_from_both_of_its_files(self, tmp_path, write, name):
+        parts = write.usps_28(tmp_path / "digits" / name)
+        for part, (images, labels) in parts.items():
+            found = read(tmp_path, "usps_28", part)
+            np.testing.assert_array_equal(found.images, images)
+            np.testing.assert_array_equal(found.labels, labels)
+        benchmark = get_benchmark("digits", tmp_path)
+        assert (benchmark.present(), benchmark.domains[-1]) == (("usps_28",), "usps")
+
     @pytest.mark.parametrize(
         "domain",
-        ["mnist", "svhn", "mnist_m", "syn", "usps", "mnist_m_b", "mnist_m_rebuilt", "syn_rendered"],
+        [
+            "mnist",
+            "svhn",
+            "mnist_m",
+            "syn",
+            "usps",
+            "mnist_m_b",
+            "usps_28",
+            "mnist_m_rebuilt",
+            "syn_rendered",
+        ],
     )
     @pytest.mark.parametrize("shape", [(16, 16), (20, 20, 1), (32, 32, 3)])
     def test_every_domain_is_read_from_npz(self, tmp_path, write, domain, shape):

@@ -21,6 +21,7 @@ from ..readers import (
     count_usps,
     read_idx,
     read_mat,
+    read_pairs,
     read_pickle,
     read_png_list,
     read_usps,
@@ -46,6 +47,7 @@ PUBLISHED: Published = {
         "test": (359, 264, 198, 166, 200, 160, 170, 147, 166, 177),
     },
     "mnist_m_b": {"train": 60_000, "test": 10_000},
+    "usps_28": {"train": 7_438, "test": 1_860},
 }
 
 SOURCES = """\
@@ -56,6 +58,8 @@ MNIST-M (set B)     https://github.com/VanushVaswani/keras_mnistm: keras_mnistm.
                     in digits/; its labels are MNIST's
 SYN                 https://yaroslav.ganin.net: SynthDigits.zip, unpacked as
                     digits/synth_train_32x32.mat and digits/synth_test_32x32.mat
+USPS at 28 pixels   usps_28x28.mat of Digit-Five, or usps_28x28.pkl of
+                    https://github.com/mingyuliutw/CoGAN, in digits/; another choice of images
 any of them         digits/NAME.npz with x_train, y_train, x_test, y_test: uint8 (N, H, W) or
                     (N, H, W, 3), labels from 0 to 9
 without MNIST-M     prorandconv data make mnist_m_rebuilt --photos FOLDER (BSDS500 or any photos)
@@ -94,6 +98,23 @@ class _PickleLayout(Layout):
         return read_pickle(path, part, mnist.labels(folder, part))
 
 
+@dataclass(frozen=True)
+class _PairsLayout(Layout):
+    """One file with the pairs (images, labels) of both parts."""
+
+    description: str = "usps_28x28.mat or usps_28x28.pkl"
+
+    def where(self, folder: Path, part: str) -> Path | None:
+        names = [f"usps_28x28.{ending}" for ending in ("mat", "pkl", "pkl.gz")]
+        paths = (folder / inner / name for inner in ("", "usps", "USPS") for name in names)
+        return next((path for path in paths if path.exists()), None)
+
+    def read(self, folder: Path, part: str) -> Arrays:
+        path = self.where(folder, part)
+        assert path is not None
+        return read_pairs(path, part)
+
+
 def _mat(prefix: str, folders: tuple[str, ...]) -> FileLayout:
     return FileLayout(
         f"{prefix}train_32x32.mat and {prefix}test_32x32.mat",
@@ -126,12 +147,14 @@ _LAYOUTS: dict[str, tuple[Layout, ...]] = {
         ),
     ),
     "mnist_m_b": (_PickleLayout(),),
+    "usps_28": (_PairsLayout(),),
     "mnist_m_rebuilt": (),
     "syn_rendered": (),
 }
 
 _EXTRAS = {
     "mnist_m_b": "MNIST-M, set B: the 10,000 images that RandConv was tested on",
+    "usps_28": "USPS at 28×28 pixels, 1,860 test images, as in Digit-Five",
     "mnist_m_rebuilt": "MNIST-M's recipe over photos of your own",
     "syn_rendered": "digits rendered like SYN's with the fonts of this machine; not SYN",
 }
