@@ -151,3 +151,14 @@ def test_wrong_words_are_refused(run, words, message):
     code, _, err = run("study", *words)
     assert code == 2
     assert message in err
+
+
+def test_the_networks_of_usps_are_measured_on_every_drawing(run, mini, tmp_path):
+    code, _, _ = run("study", "usps", *SMALL, "--runs", tmp_path)
+    assert code == 0
+    _, content = stored(tmp_path, "usps")
+    whole, drawn = (Table.from_mapping(table) for table in content["tables"])
+    assert drawn.columns[:2] == ("32", "30")
+    for row in whole.rows:
+        assert drawn.values(row, "32") == whole.values(row, whole.columns[0])
+        assert all(value is not None for name in drawn.columns for value in drawn.values(row, name))

@@ -31,7 +31,7 @@ class Study:
 
     name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[NAME]")] = None
     """digits, pacs-single, pacs-multi, comparison, efficiency, selection, components, traditional,
-    receptive-field, smoothing, hyperparameters, bounds or beyond"""
+    receptive-field, smoothing, hyperparameters, bounds, usps or beyond"""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
     execution: Annotated[Execution, tyro.conf.arg(name="")] = field(
         default_factory=lambda: Execution(wait=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ..errors import DataError
 from .benchmark import Counts, Domain, Findings
@@ -109,6 +110,12 @@ class NpzLayout(Layout):
         return read_npz(folder / self.file, part)
 
 
+def channels_first(images: NDArray[np.uint8]) -> Tensor:
+    """Images as torch has them: ``(N, 1, H, W)`` for grey, ``(N, 3, H, W)`` for colour."""
+    pixels = torch.from_numpy(images)
+    return pixels[:, None] if pixels.ndim == 3 else pixels.permute(0, 3, 1, 2)
+
+
 @dataclass(frozen=True)
 class ArrayDomain(Domain):
     """A domain of small images held in memory.
@@ -196,10 +203,8 @@ class ArrayDomain(Domain):
                 )
             own = slice(0, min(self.train_limit or count, count - last))
             chosen = own if split == "train" else slice(count - last, count)
-        pixels = torch.from_numpy(stored.images[chosen])
-        pixels = pixels[:, None] if pixels.ndim == 3 else pixels.permute(0, 3, 1, 2)
         return InMemoryImages(
-            pixels,
+            channels_first(stored.images[chosen]),
             torch.from_numpy(stored.labels[chosen]),
             classes=DIGIT_NAMES,
             split=split,

@@ -101,9 +101,9 @@ class StudyDirectory:
         return (*known, *self.measured)
 
     def measure(self, accelerator: str) -> None:
-        """Measure what needs no run; what was measured before is read."""
+        """Measure what is not read from results."""
         if self.study.measure is not None:
-            self.measured = self.study.measure(self.settings, self.path, accelerator)
+            self.measured = self.study.measure(self.settings, self.runs, accelerator)
 
     def write(self, device: torch.device) -> Path:
         """Write ``study.json``, whole or not at all."""

@@ -216,4 +216,4 @@ class Study:
     plan: Callable[[Settings], tuple[PlannedTable, ...]] = _nothing
     """the tables that are read from runs"""
     measure: Callable[[Settings, Path, str], tuple[Table, ...]] | None = None
-    """tables that need no run, from (settings, folder of the study, accelerator)"""
+    """tables that are not read from results, from (settings, folder of all runs, accelerator)"""

@@ -71,7 +71,7 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     seen = PlannedTable.of(
         "beyond-seen",
         f"What selection sees, {where}: best accuracy on validation images, plain and shifted",
-        "none",
+        "",
         rows,
         [
             Column("val", lambda row: (Reading(_config(scenario, row)),)),

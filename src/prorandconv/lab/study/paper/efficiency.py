@@ -43,15 +43,15 @@ Figures = Mapping[str, Sequence[float]]
 """By quantity: one figure for each round."""
 
 
-def measure(settings: Settings, folder: Path, accelerator: str) -> tuple[Table, ...]:
+def measure(settings: Settings, runs: Path, accelerator: str) -> tuple[Table, ...]:
     """Measure on the device at hand, or read what was measured before.
 
     Args:
         settings: benchmark and network, where they are not to be the paper's.
-        folder: of the study; ``measured.json`` is kept there.
+        runs: folder of all runs; ``measured.json`` is kept in that of the study.
         accelerator: auto, cpu, cuda or mps.
     """
-    path = folder / "measured.json"
+    path = runs / "studies" / "efficiency" / settings.hash / "measured.json"
     device = Fabric(accelerator=accelerator, devices=1).device
     options = Options(image_size=settings.image_size)
     benchmark = get_benchmark(settings.benchmark or "digits", settings.data_root, options)

@@ -43,7 +43,7 @@ def _tables(scenario: Scenario) -> tuple[PlannedTable, ...]:
         f"{name}-seen",
         f"What selection sees, {where}: best accuracy on validation images, plain and shifted, "
         "mean of the sources",
-        "none",
+        "",
         rows,
         [
             Column("val", scenario.in_domain),
