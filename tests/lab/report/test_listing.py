@@ -98,3 +98,9 @@ def test_a_method_of_somebody_else_is_named_and_not_imported(write, tmp_path, mo
     write("a", method="evil:loss", options={"power": 2})
     (one,) = list_runs(tmp_path)
     assert (one.method, one.options) == ("evil:loss", {"power": 2})
+
+
+def test_what_else_tells_runs_apart_is_listed(write, tmp_path):
+    write("a", jitter=0.5, average="ema", image_size=None)
+    (one,) = list_runs(tmp_path)
+    assert one.options == {"max_repeats": 5, "average": "ema", "jitter": 0.5}

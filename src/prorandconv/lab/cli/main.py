@@ -25,6 +25,7 @@ COMMANDS = {
     "export": ("run:Export", "write a run's network as safetensors, TorchScript or ONNX"),
     "runs": ("runs:Runs", "list the runs in a folder, a line each"),
     "compare": ("compare:Compare", "compare runs: paired by image and seed, by class"),
+    "rank": ("rank:Rank", "say how well validation ranks runs and epochs"),
     "prune": ("runs:Prune", "remove the checkpoints of finished runs"),
     "study": ("study:Study", "run a table or figure of the paper; without a name, list them"),
     "report": ("report:Report", "turn results into tables, plots and a page"),

@@ -30,7 +30,7 @@ class ListedRun:
     benchmark: str = ""
     method: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """those that differ from the method's defaults"""
+    """of the method and of the run, where they differ from their defaults"""
     source: tuple[str, ...] = ()
     seed: int | None = None
     epoch: int = 0
@@ -75,7 +75,7 @@ def _listed(home: Path) -> ListedRun:
         run.problems,
         run.config["benchmark"],
         run.config["method"],
-        changed_options(run.config),
+        changed_options(run.config) | _changed_fields(run.config),
         tuple(run.config["source"]),
         run.config["seed"],
         run.epoch,
@@ -84,6 +84,12 @@ def _listed(home: Path) -> ListedRun:
         best.get("average"),
         {name: target.accuracy for name, target in run.targets.items()},
     )
+
+
+def _changed_fields(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What else tells runs of a method apart."""
+    defaults = {"image_size": None, "average": "none", "jitter": 0.0}
+    return {n: config[n] for n, default in defaults.items() if config.get(n, default) != default}
 
 
 def _unfinished(home: Path) -> RunStatus:

@@ -1,0 +1,115 @@
+"""How well validation ranks runs and epochs: rank correlation with accuracy on the targets."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from scipy.stats import spearmanr
+
+from ..errors import ReportError
+from ..run.directory import run_directories
+from .read import ReportedRun
+
+FEWEST = 4
+"""Figures that a rank correlation needs: of three it is often 1 by chance."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Spearman's rank correlation of two kinds of validation with the average over targets."""
+
+    over: str
+    """"runs" (by their last weights) or "epochs" (of each run, the mean over runs)"""
+    where: str
+    """benchmark, sources and network"""
+    runs: int
+    figures: int
+    """runs, or epochs of all runs"""
+    val: float
+    """by plain validation"""
+    val_shifted: float
+    """by shifted validation"""
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+def rankings(directory: Path, without: Collection[str] = ()) -> list[Ranking]:
+    """What the runs in a folder say that have shifted validation and measured their targets.
+
+    Args:
+        directory: such as ``runs``, searched at any depth.
+        without: families of shifts that do not count, such as one that a method trains with.
+    """
+    groups: dict[str, list[Sequence[Mapping[str, float]]]] = {}
+    for home in run_directories(directory):
+        try:
+            run = ReportedRun.read(home)
+        except ReportError:
+            continue
+        if lines := _lines(run, without):
+            groups.setdefault(_where(run.config), []).append(lines)
+    ranked = (_ranked(where, runs) for where, runs in sorted(groups.items()))
+    found = [ranking for both in ranked for ranking in both]
+    if not found:
+        raise ReportError.at(
+            directory,
+            f"has no {FEWEST} runs of one kind, nor a run with {FEWEST} epochs, that have shifted "
+            "validation and measured targets",
+            "train with --shifted-validation and --target-every 1",
+        )
+    return found
+
+
+def _lines(run: ReportedRun, without: Collection[str]) -> list[dict[str, float]]:
+    """Epochs at which everything was measured."""
+    found = []
+    for line in run.metrics:
+        families = line.get("shifted") or {}
+        left = [value for family, value in families.items() if family not in without]
+        if left and line.get("average") is not None:
+            found.append(
+                {
+                    "val": line["val_accuracy"],
+                    "val_shifted": statistics.fmean(left),
+                    "average": line["average"],
+                }
+            )
+    return found
+
+
+def _where(config: Mapping[str, Any]) -> str:
+    size = config.get("image_size")
+    pixels = f", {size} pixels" if size else ""
+    return f"{config['benchmark']} {'+'.join(config['source'])}, {config['network']}{pixels}"
+
+
+def _ranked(where: str, runs: Sequence[Sequence[Mapping[str, float]]]) -> Iterable[Ranking]:
+    last = [lines[-1] for lines in runs]
+    if len(last) >= FEWEST:
+        yield Ranking("runs", where, len(last), len(last), **_correlations(last))
+    long = [lines for lines in runs if len(lines) >= FEWEST]
+    if long:
+        each = [_correlations(lines) for lines in long]
+        means = {name: statistics.fmean(one[name] for one in each) for name in each[0]}
+        yield Ranking("epochs", where, len(long), sum(map(len, long)), **means)
+
+
+def _correlations(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    targets = [line["average"] for line in figures]
+    return {
+        name: _spearman([line[name] for line in figures], targets)
+        for name in ("val", "val_shifted")
+    }
+
+
+def _spearman(one: Sequence[float], other: Sequence[float]) -> float:
+    """Zero if one of them does not rank at all."""
+    if len(set(one)) == 1 or len(set(other)) == 1:
+        return 0.0
+    return float(spearmanr(one, other).statistic)
