@@ -136,3 +136,14 @@ def test_generator_decides_alone_and_leaves_the_global_state(augment, dtype):
         mine, other = getattr(one, field.name), getattr(two, field.name)
         assert torch.equal(mine, other) if torch.is_tensor(mine) else mine == other
     assert one.weight.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "sample"}, {"alpha": 2.0}])
+def test_shared_offsets_are_one_smooth_field_for_all_taps(options):
+    augment = ProRandConv(shared_offsets=True, offsets=(0.3, 0.3), **options)
+    offsets = augment.draw(torch.randn(4, 3, 16, 24)).offsets
+    taps = offsets.unflatten(-3, (9, 2))
+    assert torch.equal(taps, taps[..., :1, :, :, :].expand_as(taps))
+    assert torch.allclose(taps.std((-2, -1), correction=0), torch.tensor(0.3), atol=1e-5)
+    dy, dx = taps[..., 0, :, :, :].flatten(-2).unbind(-2)
+    assert not torch.allclose(dy, dx)

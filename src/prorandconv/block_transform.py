@@ -52,6 +52,7 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
 
     smoothing: Range | None = (EPS, 1.0)
     offsets: Range | Literal["auto"] | None = "auto"
+    shared_offsets: bool = False
     alpha: float = 10.0
     contrast: bool | Collection[ContrastPart] = True
     gamma_std: float = 0.5
@@ -73,6 +74,7 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
             self.smoothing = checks.interval("smoothing", self.smoothing, above_zero=True)
         if self.offsets is not None and self.offsets != "auto":
             self.offsets = checks.interval("offsets", self.offsets)
+        checks.one_of("shared_offsets", self.shared_offsets, (False, True))
         self.alpha = checks.number("alpha", self.alpha, low=0)
         self.contrast = checks.choice("contrast", self.contrast, CONTRAST_PARTS)
         self.gamma_std = checks.number("gamma_std", self.gamma_std, low=0)
@@ -201,7 +203,9 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         offsets = gamma = beta = None
         if self.offsets is not None:
             scale = offset_range(height, width) if self.offsets == "auto" else self.offsets
-            offsets = sampler.offsets(kernel_size, (height, width), scale, self.alpha)
+            offsets = sampler.offsets(
+                kernel_size, (height, width), scale, self.alpha, self.shared_offsets
+            )
         options = self._options
         if "affine" in options["contrast"]:
             gamma = sampler.normal(channels, std=self.gamma_std)

@@ -13,7 +13,9 @@ from torch import Tensor
 
 from . import checks, ops
 from .caching import cached
+from .displacement import displacement as displacement
 from .errors import ProRandConvError
+from .labels import move_labels as move_labels
 from .ops import Engine
 from .ops.block import Block, Contrast
 from .ops.formulas import contrasted, pad_same, standardised

@@ -91,14 +91,24 @@ class Sampler:
         return weight
 
     def offsets(
-        self, kernel_size: int, size: tuple[int, int], scale: Range, alpha: float
+        self,
+        kernel_size: int,
+        size: tuple[int, int],
+        scale: Range,
+        alpha: float,
+        shared: bool = False,
     ) -> Fields | Tensor:
-        """2k² independent smooth fields (dy, dx per tap) with one σ_Δ from the range."""
+        """2k² smooth fields (dy, dx per tap) with one σ_Δ from the range.
+
+        They are independent, or those of one tap for all of them (``shared``).
+        """
         sigma = self.uniform(*scale)
-        taps = 2 * kernel_size**2
+        taps = kernel_size**2
         if 0 in size:
-            return self.normal(taps, *size)
-        return draw_fields((*self._prefix, taps), size, alpha, sigma, self.generator)
+            return self.normal(2 * taps, *size)
+        drawn = 2 if shared else 2 * taps
+        fields = draw_fields((*self._prefix, drawn), size, alpha, sigma, self.generator)
+        return fields.repeated(taps) if shared else fields
 
     def subset(self, count: int, share: float) -> Tensor:
         """Positions of a share of ``count`` images: as close to it as whole images allow.

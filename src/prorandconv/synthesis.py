@@ -94,6 +94,12 @@ class Fields:
         some._keep(self.made()[index])
         return some
 
+    def repeated(self: Self, times: int) -> Self:
+        """All fields of a draw several times, one after the other."""
+        axis = len(self._leading) - 1
+        copies = (1,) * axis + (times,) + (1,) * (self.coefficients.dim() - axis - 1)
+        return replace(self, coefficients=self.coefficients.repeat(copies))
+
     @abstractmethod
     def to(self: Self, device: torch.device, *, non_blocking: bool = False) -> Self:
         """The same fields on another device."""

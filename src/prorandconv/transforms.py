@@ -36,6 +36,8 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         offsets: range of σ_Δ, the standard deviation of the deformable offsets in pixels; None for
             a plain convolution. ``"auto"`` follows the image size, see
             :func:`prorandconv.block_transform.offset_range`.
+        shared_offsets: whether all taps have the same offsets: the picture is then bent as a whole,
+            instead of each tap by itself (the paper).
         alpha: exponent of the offsets' power spectrum.
         gamma_std: σ_γ of the affine's scale.
         beta_std: σ_β of the affine's shift.
