@@ -16,6 +16,7 @@ from torchvision.transforms import v2
 from torchvision.transforms.v2.functional import is_pure_tensor
 
 from . import checks
+from .annotations import LABELS, Motion, check_marked
 from .checks import Range
 from .errors import ProRandConvError
 from .functional import compute_dtype
@@ -44,10 +45,11 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
     """What both transforms share: the block's options, and the call.
 
     Augments float images ``(..., C, H, W)``: plain tensors and ``tv_tensors.Image`` or ``Video``.
-    With several inputs, as in ``v2.Compose``, the images are augmented with one draw; masks, boxes,
-    labels and anything else pass through. Beside other plain tensors of image shape, images must be
-    marked as ``tv_tensors.Image``. A ``Video`` counts as one image: its frames share one draw.
-    Runs without gradients, computes in float32 or float64, returns the input's dtype.
+    With several inputs, as in ``v2.Compose``, the images are augmented with one draw; masks, boxes
+    and key points stay as they are or move with them (``labels``); anything else passes through.
+    Beside other plain tensors of image shape, images must be marked as ``tv_tensors.Image``. A
+    ``Video`` counts as one image: its frames share one draw. Runs without gradients, computes in
+    float32 or float64, returns the input's dtype.
     """
 
     smoothing: Range | None = (EPS, 1.0)
@@ -61,10 +63,12 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
     padding: Padding = "zeros"
     mode: Mode = "batch"
     p: float = 1.0
+    labels: Literal["fixed", "move"] = "fixed"
+    ignore_index: int = 255
     max_channels: int = 16
     engine: Engine = "auto"
 
-    _transformed_types = (is_pure_tensor, tv_tensors.Image, tv_tensors.Video, _Source)
+    _transformed_types = (is_pure_tensor, tv_tensors.Image, tv_tensors.Video, *LABELS, _Source)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -86,6 +90,9 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         checks.one_of("padding", self.padding, PADDINGS)
         checks.one_of("mode", self.mode, ("batch", "sample"))
         self.p = checks.number("p", self.p, low=0, high=1)
+        checks.one_of("labels", self.labels, ("fixed", "move"))
+        if type(self.ignore_index) is not int:
+            raise ProRandConvError.about("ignore_index", self.ignore_index, "a whole number")
         checks.whole_number("max_channels", self.max_channels)
         checks.one_of("engine", self.engine, ENGINES)
         if self.engine == "native" and native.UNAVAILABLE is not None:
@@ -141,27 +148,40 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
     def check_inputs(self, flat_inputs: list[Any]) -> None:
         """Refuse inputs that would pass through unseen, or where the image is not certain."""
         checks.sample(flat_inputs[:-1])
+        if self.labels == "move":
+            check_marked(flat_inputs[:-1])
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
-        """The draw that all images of a call share."""
-        *images, source = flat_inputs
-        if source.params is not None or not images:
-            return {"params": source.params}
-        return {"params": self.draw(images[0], source.generator)}
+        """The draw that all images of a call share, and how the labels beside them move."""
+        *inputs, source = flat_inputs
+        image = next((inpt for inpt in inputs if not isinstance(inpt, LABELS)), None)
+        params, moving = source.params, self.labels == "move"
+        if params is None and image is not None:
+            params = self.draw(image, source.generator)
+        if params is None and inputs and moving:
+            names = [type(inpt).__name__ for inpt in inputs]
+            raise ProRandConvError.about("x", names, "images beside them, or params to replay")
+        if not isinstance(params, BlockParams) or not moving:
+            return {"params": params, "motion": None}
+        size = None if image is None else (image.shape[-2], image.shape[-1])
+        return {"params": params, "motion": Motion(params, size, self.padding, self.ignore_index)}
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
-        """Augment one of the inputs, if it is an image."""
-        if isinstance(inpt, _Source):
+        """Augment one of the inputs if it is an image, move it if it is a label that moves."""
+        draw, motion = params["params"], params["motion"]
+        if isinstance(inpt, _Source) or (isinstance(inpt, LABELS) and motion is None):
             return inpt
         device = inpt.device.type
         autocast = torch.amp.is_autocast_available(device)
         with torch.no_grad(), torch.autocast(device, enabled=False) if autocast else nullcontext():
+            if isinstance(inpt, LABELS):
+                return motion.move(inpt)
             if not isinstance(inpt, tv_tensors.TVTensor):
-                return self._augmented(inpt, **params)
+                return self._augmented(inpt, draw)
             augmented = (
                 self._augmented_videos if isinstance(inpt, tv_tensors.Video) else self._augmented
             )
-            return tv_tensors.wrap(augmented(inpt.as_subclass(Tensor), **params), like=inpt)
+            return tv_tensors.wrap(augmented(inpt.as_subclass(Tensor), draw), like=inpt)
 
     def _augmented_videos(self, x: Tensor, params: P) -> Tensor:
         """Videos ``(..., T, C, H, W)``, each of which counts as one image, under a draw."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import torch
@@ -32,8 +33,8 @@ def displacement(
     pixels from.
 
     Args:
-        params: the draw. Its choice of images (p < 1) matters only where each image has a draw of
-            its own: those that are not augmented have the displacement 0.
+        params: the draw. One draw for all images has the displacement of those that it augments;
+            with one draw per image, the others have the displacement 0.
         size: height and width of the images, by default those that the draw is for. Draws without
             offsets fit every size.
         padding: border mode, by default that of the draw's options, or else ``"zeros"``.
@@ -60,75 +61,99 @@ def composed(params: BlockParams, size: tuple[int, int] | None, border: Border) 
     """The displacement of all repetitions, (2, H, W) or (N, 2, H, W)."""
     size = _size(params, size)
     weight, offsets, mix = params.weight, params.offsets, getattr(params, "mix", None)
-    if isinstance(params.repeats, int):
-        repeats = [params.repeats]
+    repeats = params.repeats
+    if isinstance(repeats, int):
         weight, offsets = weight.unsqueeze(0), None if offsets is None else offsets.unsqueeze(0)
-    else:
-        chosen = range(len(params.repeats)) if params.chosen is None else params.chosen.tolist()
-        repeats = [times if n in chosen else 0 for n, times in enumerate(params.repeats)]
-    total = weight.new_zeros(len(repeats), 2, *size)
-    kernels = weight.unbind(-5) if params.layered else [weight]
-    steps = [_step(kernel, offsets, size, border) for kernel in kernels[: max(repeats, default=0)]]
-    for number in range(max(repeats, default=0)):
-        step = steps[number if params.layered else 0]
-        active = [n for n, times in enumerate(repeats) if times > number]
+        repeats = (0,) if params.identity else (repeats,)
+    elif params.chosen is not None:
+        chosen = set(params.chosen.tolist())
+        repeats = tuple(times if n in chosen else 0 for n, times in enumerate(repeats))
+    kernels = weight.unbind(-5) if params.layered else (weight,)
+    steps = (_step(kernel, offsets, size, border) for kernel in kernels)
+    total: Tensor | None = None
+    parts = _each(steps, repeats) if params.layered else _powers(next(steps), repeats, border)
+    for part, active in parts:
         if len(active) == len(repeats):
-            total = _followed(step, total, border) if number else step
-        else:
-            total[active] = _followed(step[active], total[active], border)
+            total = part if total is None else _followed(part, total, border)
+        elif active:
+            total = torch.zeros_like(part) if total is None else total
+            where = torch.tensor(active, device=total.device)
+            total = total.index_copy(0, where, _followed(part[where], total[where], border))
+    if total is None:
+        total = weight.new_zeros(len(repeats), 2, *size)
     if mix is not None:
         total = total * (1 - mix.view(-1, 1, 1, 1))
+    total = total.flip(1) * (_sides(size, total.dtype, total.device) / 2)
     return total if params.per_image else total.squeeze(0)
 
 
-def sampled(fields: Tensor, positions: Tensor) -> Tensor:
-    """Fields (N, c, H, W) at real positions (N, 2, H', W'), bilinear; nearest pixel outside."""
-    height, width = fields.shape[-2:]
-    y, x = positions.unbind(1)
-    grid = torch.stack(((2 * x + 1) / width - 1, (2 * y + 1) / height - 1), -1)
-    return F.grid_sample(fields, grid, padding_mode="border", align_corners=False)
+def _each(steps: Iterable[Tensor], repeats: Sequence[int]) -> Iterator[tuple[Tensor, list[int]]]:
+    """Repetitions that differ from each other, and the draws that have them."""
+    for number, step in zip(range(max(repeats, default=0)), steps, strict=False):
+        yield step, [n for n, times in enumerate(repeats) if times > number]
 
 
-@cached(maxsize=8)
+def _powers(
+    step: Tensor, repeats: Sequence[int], border: Border
+) -> Iterator[tuple[Tensor, list[int]]]:
+    """Equal repetitions as 1, 2, 4, ... of them at once, and the draws that have them.
+
+    Ten repetitions are composed in four samplings instead of nine.
+    """
+    bits = max(repeats, default=0).bit_length()
+    for bit in range(bits):
+        yield step, [n for n, times in enumerate(repeats) if times >> bit & 1]
+        if bit < bits - 1:
+            step = _followed(step, step, border)
+
+
+def _step(weight: Tensor, offsets: Tensor | None, size: tuple[int, int], border: Border) -> Tensor:
+    """One repetition: the mean of the taps' positions (N, 2, H, W), as x and y of half an image."""
+    count, kernel_size = len(weight), weight.shape[-1]
+    kind = (weight.dtype, weight.device)
+    magnitude = weight.abs().sum((-4, -3)).view(count, 1, -1)
+    tiny = torch.finfo(weight.dtype).tiny
+    share = magnitude / magnitude.sum(-1, keepdim=True).clamp_min(tiny)
+    taps = pixels((kernel_size, kernel_size), *kind) - kernel_size // 2
+    step = torch.matmul(share, taps.view(2, -1).t()).view(count, 2, 1, 1).expand(-1, -1, *size)
+    if offsets is not None:
+        fields = offsets.to(weight).reshape(count, share.shape[-1], -1)
+        step = step + torch.bmm(share, fields).view(count, 2, *size)
+    if border != "extended":
+        here = pixels(size, *kind)
+        axes = zip((step + here).unbind(1), size, strict=True)
+        step = torch.stack([wrap(axis, length, border) for axis, length in axes], 1) - here
+    return (step / (_sides(size, *kind) / 2)).flip(1)
+
+
+def _followed(step: Tensor, before: Tensor, border: Border) -> Tensor:
+    """A step, and after it what happened before, sampled where the step leads."""
+    size = (step.shape[-2], step.shape[-1])
+    grid = step + _centres(size, step.dtype, step.device)
+    sampled = F.grid_sample(
+        before, grid.permute(0, 2, 3, 1), padding_mode="border", align_corners=False
+    )
+    if border == "zeros":
+        sampled.masked_fill_(grid.abs().amax(1, keepdim=True) > 1, 0)
+    return step + sampled
+
+
+@cached(maxsize=16)
 def pixels(size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:
     """Row and column of each pixel, (2, H, W)."""
     sides = [torch.arange(side, dtype=dtype, device=device) for side in size]
     return torch.stack(torch.meshgrid(*sides, indexing="ij"))
 
 
-def outside(positions: Tensor, size: tuple[int, int]) -> Tensor:
-    """Whether the pixels nearest to positions (N, 2, H', W') are outside of the image."""
-    y, x = positions.unbind(1)
-    height, width = size
-    return (y < -0.5) | (y > height - 0.5) | (x < -0.5) | (x > width - 0.5)
+@cached(maxsize=16)
+def _centres(size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """X and y of each pixel's centre (2, H, W) from -1 to 1, as grid_sample has them."""
+    centres = (2 * pixels(size, dtype, device) + 1) / _sides(size, dtype, device) - 1
+    return centres.flip(0).contiguous()
 
 
-def _step(weight: Tensor, offsets: Tensor | None, size: tuple[int, int], border: Border) -> Tensor:
-    """The displacement (N, 2, H, W) of one repetition: the mean of the taps' positions."""
-    count, kernel_size, device = len(weight), weight.shape[-1], weight.device
-    magnitude = weight.abs().sum((-4, -3)).view(count, 1, -1)
-    tiny = torch.finfo(weight.dtype).tiny
-    share = magnitude / magnitude.sum(-1, keepdim=True).clamp_min(tiny)
-    taps = pixels((kernel_size, kernel_size), weight.dtype, device) - kernel_size // 2
-    step = torch.matmul(share, taps.view(2, -1).t()).view(count, 2, 1, 1).expand(-1, -1, *size)
-    if offsets is not None:
-        fields = offsets.to(weight).reshape(count, share.shape[-1], -1)
-        step = step + torch.bmm(share, fields).view(count, 2, *size)
-    if border == "extended":
-        return step
-    here = pixels(size, weight.dtype, device)
-    axes = zip((step + here).unbind(1), size, strict=True)
-    return torch.stack([wrap(axis, length, border) for axis, length in axes], 1) - here
-
-
-def _followed(step: Tensor, total: Tensor, border: Border) -> Tensor:
-    """What a step and then the total of the repetitions before it, where it leads, sum up to."""
-    size = (step.shape[-2], step.shape[-1])
-    positions = step + pixels(size, step.dtype, step.device)
-    before = sampled(total, positions)
-    if border == "zeros":
-        before.masked_fill_(outside(positions, size).unsqueeze(1), 0)
-    return step + before
+def _sides(size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.tensor(size, dtype=dtype, device=device).view(2, 1, 1)
 
 
 def _size(params: BlockParams, size: tuple[int, int] | None) -> tuple[int, int]:

@@ -55,6 +55,9 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         std: likewise.
         mode: ``"batch"`` or ``"sample"``.
         p: share of the images that are augmented.
+        labels: whether masks, boxes and key points beside the images stay (``"fixed"``, the paper)
+            or ``"move"`` with them; see ``docs/segmentation.md``.
+        ignore_index: label in moved masks of what comes from outside of the image.
         max_channels: more channels than these are refused: pictures whose channels come last, and
             volumes, would be taken for images of many channels.
         engine: ``"auto"``, or an engine by name; see :mod:`prorandconv.ops`.
@@ -148,8 +151,8 @@ class RandConv(RandomBlockTransform[RandConvParams]):
         offsets: range of σ_Δ of deformable offsets, ``"auto"``, or None for a plain convolution.
         contrast: contrast diversification after the convolution: True, False or a choice of its
             parts.
-        alpha, gamma_std, beta_std, weight_std, padding, mode, p, max_channels, engine: as in
-            :class:`ProRandConv`.
+        shared_offsets, alpha, gamma_std, beta_std, weight_std, padding, mode, p, labels,
+            ignore_index, max_channels, engine: as in :class:`ProRandConv`.
 
     Example:
         >>> augment = RandConv(identity=0.0)
