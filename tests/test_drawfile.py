@@ -82,6 +82,7 @@ TRANSFORMS = {
     "paper": ProRandConv(),
     "sample": ProRandConv(mode="sample", p=0.7),
     "different": ProRandConv(5, weights="different", padding="reflect"),
+    "shared": ProRandConv(shared_offsets=True),
     "rough": ProRandConv(alpha=3.0),
     "rough sample": ProRandConv(alpha=3.0, mode="sample"),
     "bare": ProRandConv(contrast=False, smoothing=None, offsets=None, bound="standardise"),
@@ -148,6 +149,13 @@ def test_a_draw_in_double_precision_is_stored_in_it():
     loaded = ProRandConvParams.from_json(params.to_json())
     assert torch.equal(loaded.weight, params.weight)
     torch.testing.assert_close(loaded.offsets, params.offsets, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "sample"}, {"alpha": 3.0}], ids=str)
+def test_offsets_that_all_taps_share_are_shared_after_loading(options):
+    params = ProRandConv(shared_offsets=True, **options).draw(X)
+    offsets = ProRandConvParams.from_json(params.to_json()).offsets.unflatten(-3, (9, 2))
+    assert torch.equal(offsets, offsets[..., :1, :, :, :].expand_as(offsets))
 
 
 def test_one_of_several_draws_can_be_stored_alone():

@@ -19,12 +19,14 @@ from torchvision.transforms import v2
 
 from prorandconv import ProRandConv, ProRandConvError, RandConv
 from prorandconv.block_transform import offset_range
+from prorandconv.functional import move_labels
 from prorandconv.ops import native
 
 TRANSFORMS = {
     "pro": ProRandConv,
     "pro-sample": lambda **o: ProRandConv(mode="sample", **o),
     "pro-half": lambda **o: ProRandConv(**{"p": 0.5, **o}),
+    "pro-shared": lambda **o: ProRandConv(shared_offsets=True, **o),
     "progressive-same": lambda **o: ProRandConv(
         contrast=False, offsets=None, smoothing=None, **o
     ),
@@ -217,6 +219,16 @@ class TestEveryTransform:
         assert torch.equal(
             replayed, augment(sample["image"].as_subclass(torch.Tensor), params=params)
         )
+
+    def test_masks_move_with_the_images_if_told(self, make):
+        x, masks = torch.randn(8, 3, 16, 16), torch.randint(0, 5, (8, 2, 16, 16)).to(torch.uint8)
+        augment = make(labels="move")
+        params = augment.draw(x)
+        images, moved = augment(x, tv_tensors.Mask(masks), params=params)
+        assert type(moved) is tv_tensors.Mask
+        assert torch.equal(moved.as_subclass(torch.Tensor), move_labels(masks, params))
+        same = (images == x).flatten(1).all(1)
+        assert torch.equal(moved[same], masks[same])
 
     def test_labels_beside_plain_tensors_pass(self, make):
         x, y = torch.randn(4, 3, 8, 8), torch.arange(4)

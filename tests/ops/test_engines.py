@@ -108,6 +108,18 @@ def test_whole_offsets_move_the_image(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_shared_offsets_bend_the_convolved_image_as_a_whole(engine):
+    x = torch.randn(2, 3, 24, 32)
+    params = ProRandConv(shared_offsets=True, offsets=(2.0, 2.0), repeats=1).draw(x)
+    bent = functional.pro_rand_conv(x, params, contrast=(), engine=engine)
+    identity = torch.eye(3)[:, :, None, None]
+    plain = F.conv2d(F.pad(x, (9,) * 4), params.weight)  # the same beyond the border
+    field = F.pad(params.offsets[:2], (8,) * 4)
+    expected = functional.deform_conv(plain, identity, field, engine="reference")
+    torch.testing.assert_close(bent, expected[..., 8:-8, 8:-8], atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_offsets_far_outside_leave_nothing(engine):
     x, weight = torch.randn(2, 3, 8, 8), torch.randn(3, 3, 3, 3)
     far = torch.full((18, 8, 8), 1e6)
@@ -203,6 +215,7 @@ class TestOneDrawPerImage:
             {},
             {"offsets": None},
             {"offsets": (1.0, 4.0)},
+            {"shared_offsets": True},
             {"weights": "different"},
             {"padding": "reflect"},
             {"padding": "replicate", "kernel_size": 5},
