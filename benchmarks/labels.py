@@ -21,8 +21,10 @@ CELLS = {
     "64 of 32x32": (64, 32, 32),
 }
 DTYPES = {"uint8": torch.uint8, "int64": torch.int64}
-ROUNDS = 4
+ROUNDS = 2
 """Of L = 1 to 10 each."""
+SHORT: dict[str, Any] = {"calls": 15, "until": 0.1}
+"""Calls shorter than that are repeated."""
 
 
 def measure(shape: tuple[int, int, int], shared: bool) -> dict[str, Any]:
@@ -40,11 +42,11 @@ def measure(shape: tuple[int, int, int], shared: bool) -> dict[str, Any]:
                 drawn.append(augment.draw(x))
                 augment(x, params=drawn[-1])
 
-            times["augment"].append(timed(call))
+            times["augment"].append(timed(call, **SHORT))
             for name, dtype in DTYPES.items():
                 labels = classes.to(dtype)
                 times[name].append(
-                    timed(lambda labels=labels, drawn=drawn: move_labels(labels, drawn[-1]))
+                    timed(lambda y=labels, drawn=drawn: move_labels(y, drawn[-1]), **SHORT)
                 )
     whole = sum(times["augment"])
     found: dict[str, Any] = {name: spread(values) for name, values in times.items()}

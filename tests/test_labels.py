@@ -136,6 +136,17 @@ def test_a_known_displacement_is_not_computed_again():
     )
 
 
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), 1e9])
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_offsets_without_end_lead_outside(value, repeats):
+    offsets = torch.zeros(18, 3, 4)
+    offsets[:, 1, 2] = value
+    params = replace(shifted(0), offsets=offsets, repeats=repeats)
+    moved = move_labels(LABELS, params)
+    assert moved[1, 2] == 255
+    assert torch.equal(moved[:, 0], LABELS[:, 0])
+
+
 def test_the_labels_given_are_left_alone():
     before = LABELS.clone()
     move_labels(LABELS, shifted(1))

@@ -83,7 +83,7 @@ def composed(params: BlockParams, size: tuple[int, int] | None, border: Border) 
         total = weight.new_zeros(len(repeats), 2, *size)
     if mix is not None:
         total = total * (1 - mix.view(-1, 1, 1, 1))
-    total = total.flip(1) * (_sides(size, total.dtype, total.device) / 2)
+    total = total.flip(1) * _half(size, total.dtype, total.device)
     return total if params.per_image else total.squeeze(0)
 
 
@@ -114,16 +114,17 @@ def _step(weight: Tensor, offsets: Tensor | None, size: tuple[int, int], border:
     magnitude = weight.abs().sum((-4, -3)).view(count, 1, -1)
     tiny = torch.finfo(weight.dtype).tiny
     share = magnitude / magnitude.sum(-1, keepdim=True).clamp_min(tiny)
-    taps = pixels((kernel_size, kernel_size), *kind) - kernel_size // 2
-    step = torch.matmul(share, taps.view(2, -1).t()).view(count, 2, 1, 1).expand(-1, -1, *size)
-    if offsets is not None:
+    taps = torch.matmul(share, _taps(kernel_size, *kind)).view(count, 2, 1, 1)
+    if offsets is None:
+        step = taps.expand(-1, -1, *size)
+    else:
         fields = offsets.to(weight).reshape(count, share.shape[-1], -1)
-        step = step + torch.bmm(share, fields).view(count, 2, *size)
-    if border != "extended":
+        step = torch.bmm(share, fields).view(count, 2, *size).add_(taps)
+    if border in ("reflect", "replicate"):
         here = pixels(size, *kind)
         axes = zip((step + here).unbind(1), size, strict=True)
         step = torch.stack([wrap(axis, length, border) for axis, length in axes], 1) - here
-    return (step / (_sides(size, *kind) / 2)).flip(1)
+    return (step / _half(size, *kind)).flip(1)
 
 
 def _followed(step: Tensor, before: Tensor, border: Border) -> Tensor:
@@ -134,7 +135,7 @@ def _followed(step: Tensor, before: Tensor, border: Border) -> Tensor:
         before, grid.permute(0, 2, 3, 1), padding_mode="border", align_corners=False
     )
     if border == "zeros":
-        sampled.masked_fill_(grid.abs().amax(1, keepdim=True) > 1, 0)
+        sampled.masked_fill_(grid.abs().amax(1, keepdim=True) > 1, 0)  # has left the image
     return step + sampled
 
 
@@ -148,12 +149,21 @@ def pixels(size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> T
 @cached(maxsize=16)
 def _centres(size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:
     """X and y of each pixel's centre (2, H, W) from -1 to 1, as grid_sample has them."""
-    centres = (2 * pixels(size, dtype, device) + 1) / _sides(size, dtype, device) - 1
+    centres = (pixels(size, dtype, device) + 0.5) / _half(size, dtype, device) - 1
     return centres.flip(0).contiguous()
 
 
-def _sides(size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:
-    return torch.tensor(size, dtype=dtype, device=device).view(2, 1, 1)
+@cached(maxsize=16)
+def _half(size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Half the height and width, (2, 1, 1)."""
+    return torch.tensor(size, dtype=dtype, device=device).view(2, 1, 1) / 2
+
+
+@cached(maxsize=16)
+def _taps(kernel_size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Row and column (k², 2) of a kernel's taps, from the middle."""
+    taps = pixels((kernel_size, kernel_size), dtype, device) - kernel_size // 2
+    return taps.view(2, -1).t()
 
 
 def _size(params: BlockParams, size: tuple[int, int] | None) -> tuple[int, int]:

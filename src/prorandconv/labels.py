@@ -17,6 +17,8 @@ from .params import BlockParams
 
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 """Integers that torch cannot index, and what to take their bits for."""
+_NOWHERE = -2.0
+"""A position outside of the image for what has none."""
 _ITERATIONS = 30
 """Of the inverse: slopes up to 0.5 leave less than a millionth of a pixel."""
 
@@ -139,6 +141,7 @@ def _nearest(displacement: Tensor) -> tuple[Tensor, Tensor]:
     """The pixels (N, 1, H * W) nearest to where displacements lead, and whether outside."""
     size = (displacement.shape[-2], displacement.shape[-1])
     positions = displacement + pixels(size, displacement.dtype, displacement.device)
+    positions.nan_to_num_(_NOWHERE, _NOWHERE, _NOWHERE)
     y, x = positions.round_().long().unbind(1)
     row, column = y.clamp(0, size[0] - 1), x.clamp(0, size[1] - 1)
     away = (row != y) | (column != x)
