@@ -206,6 +206,14 @@ def test_labels_that_do_not_fit_are_refused_by_name(augment):
         ProRandConv(shared_offsets="yes")
 
 
+@pytest.mark.parametrize("mode", ["batch", "sample"])
+@pytest.mark.parametrize("shape", [(0, 3, *SIZE), (2, 3, 0, 8)], ids=str)
+def test_an_empty_batch_has_no_labels_to_move(mode, shape):
+    masks = tv_tensors.Mask(torch.zeros(shape[0], *shape[-2:], dtype=torch.uint8))
+    _, moved = ProRandConv(labels="move", mode=mode)(torch.randn(shape), masks)
+    assert moved.shape == masks.shape
+
+
 def test_class_labels_pass_through(augment):
     target = torch.tensor([1, 2, 3, 4])
     assert augment(image(4), target)[1] is target

@@ -88,6 +88,11 @@ def test_each_image_has_the_displacement_of_its_own_draw(weights):
     assert alone[2].abs().max() > 0.01
 
 
+def test_no_images_have_no_displacement():
+    params = ProRandConv(mode="sample").draw(torch.randn(0, 3, *SIZE))
+    assert displacement(params).shape == (0, 2, *SIZE)
+
+
 def test_images_that_are_not_chosen_stay_where_they_are():
     params = ProRandConv(mode="sample").draw(torch.randn(4, 3, *SIZE))
     some = replace(params, chosen=torch.tensor([0, 2]))

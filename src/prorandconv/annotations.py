@@ -64,6 +64,8 @@ class Motion:
         if expected not in (None, size):
             name = type(label).__name__
             raise ProRandConvError.about(name, f"a size of {size}", f"the images' {expected}")
+        if label.numel() == 0:
+            return label
         if isinstance(label, tv_tensors.BoundingBoxes):
             return self._moved_boxes(label)
         plain, params = label.as_subclass(Tensor), self.params
@@ -90,7 +92,7 @@ class Motion:
                 f"those of {images_told_apart(self.params)} images that move differently",
                 "one image and its boxes at a time, or mode='batch' and p=1.0",
             )
-        if self.params.identity or boxes.numel() == 0:
+        if self.params.identity:
             return boxes
         given, whole = boxes.as_subclass(Tensor), not boxes.is_floating_point()
         precise = given.to(torch.promote_types(given.dtype, torch.float32))

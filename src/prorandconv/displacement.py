@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -111,14 +112,14 @@ def _step(weight: Tensor, offsets: Tensor | None, size: tuple[int, int], border:
     """One repetition: the mean of the taps' positions (N, 2, H, W), as x and y of half an image."""
     count, kernel_size = len(weight), weight.shape[-1]
     kind = (weight.dtype, weight.device)
-    magnitude = weight.abs().sum((-4, -3)).view(count, 1, -1)
+    magnitude = weight.abs().sum((-4, -3)).view(count, 1, kernel_size**2)
     tiny = torch.finfo(weight.dtype).tiny
     share = magnitude / magnitude.sum(-1, keepdim=True).clamp_min(tiny)
     taps = torch.matmul(share, _taps(kernel_size, *kind)).view(count, 2, 1, 1)
     if offsets is None:
         step = taps.expand(-1, -1, *size)
     else:
-        fields = offsets.to(weight).reshape(count, share.shape[-1], -1)
+        fields = offsets.to(weight).reshape(count, kernel_size**2, 2 * math.prod(size))
         step = torch.bmm(share, fields).view(count, 2, *size).add_(taps)
     if border in ("reflect", "replicate"):
         here = pixels(size, *kind)

@@ -54,6 +54,8 @@ def move_labels(
     fill = _outside_label(labels, ignore_index)
     leading = labels.shape[:-2]
     _check_count(labels, leading, params)
+    if labels.numel() == 0:
+        return labels
     if displacement is None:
         displacement = displacement_of(params, (labels.shape[-2], labels.shape[-1]))
     _check_displacement(displacement, labels, params)
