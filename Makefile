@@ -9,7 +9,8 @@ INSTALLED := $(VENV)/installed
 
 help:
 	@echo "make quickstart   train with and without Pro-RandConv on small data, compare (5 minutes)"
-	@echo "make test         lint, types, tests, doctests and the README's code"
+	@echo "make test         lint, types, tests, doctests, the site and the code in README and docs"
+	@echo "make docs         build the documentation into site/"
 	@echo "make wheel        build wheel and sdist, install each into empty environments, test it there"
 	@echo "make bench        speed and memory against stock operators, as ratios"
 	@echo "make lint         ruff and mypy only"
@@ -49,9 +50,14 @@ test: lint
 	@echo "== pytest: tests, doctests, README"
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
+.PHONY: docs # docs/ is a folder, too
+docs: $(INSTALLED)
+	@$(BIN)/python docs/site/build.py
+	@echo "== site/index.html is ready; to look at it: $(BIN)/python -m http.server --directory site"
+
 wheel: $(INSTALLED)
 	@.ci/wheel.sh $(BIN)/python
 
 clean:
-	rm -rf $(VENV) dist quickstart .pytest_cache .mypy_cache .ruff_cache .hypothesis build
+	rm -rf $(VENV) dist quickstart site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build
 	find . -name '*.egg-info' -o -name __pycache__ | xargs rm -rf

@@ -8,6 +8,9 @@ import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
+collect_ignore = ["docs/site"]
+"""What builds the site needs the extra docs, and has no doctests."""
+
 
 def _enter_folder(namespace):
     """Let a document write its files into a folder that goes with it."""
