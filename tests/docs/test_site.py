@@ -238,6 +238,17 @@ def test_playground_runs_inside_its_page(page, address):
     assert page.locator("#play").bounding_box()["height"] >= inside > 900
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(page, address, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe, of dev")
+    page.emulate_media(color_scheme=scheme)
+    for name in ("index", "how"):
+        page.goto(f"{address}{name}.html")
+        found = axe.Axe().run(page).response["violations"]
+        serious = [f for f in found if f["impact"] in ("serious", "critical")]
+        assert [(f["id"], [n["html"] for n in f["nodes"]]) for f in serious] == []
+
+
 def test_no_page_is_wider_than_the_screen(page, address):
     for name in ("index", "how", "api", "engines", "results/index"):
         page.goto(f"{address}{name}.html")
