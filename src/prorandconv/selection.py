@@ -23,16 +23,14 @@ def select(
 ) -> tuple[Tensor, Tensor]:
     """Choose among original and augmented images.
 
-    ========================  ==================================================================
-    strategy                  images to learn from
-    ========================  ==================================================================
-    ``"original"``            X_0: the originals only
-    ``"augmented"``           X_L: the augmented only
-    ``"either"``              X_0 or X_L: the whole batch of one kind, by even chance
-    a number r in [0, 1]      P_r(X_0, X_L): a share r of originals, the others augmented
-    ``"uniform"``             P_r with r ~ U(0, 1) in each call
-    ``"both"``                X_0 and X_L: all of both, 2N images (the paper's default)
-    ========================  ==================================================================
+    | strategy | images to learn from |
+    | --- | --- |
+    | ``"original"`` | X_0: the originals only |
+    | ``"augmented"`` | X_L: the augmented only |
+    | ``"either"`` | X_0 or X_L: the whole batch of one kind, by even chance |
+    | a number r in [0, 1] | P_r(X_0, X_L): a share r of originals, the others augmented |
+    | ``"uniform"`` | P_r with r ~ U(0, 1) in each call |
+    | ``"both"`` | X_0 and X_L: all of both, 2N images (the paper's default) |
 
     Args:
         x0: original images ``(N, ...)``.

@@ -142,6 +142,9 @@ class RandConv(RandomBlockTransform[RandConvParams]):
     """Random convolution (Xu et al., 2021): one k×k convolution of a random size, or none.
 
     The parts of Pro-RandConv's block can be switched on for the paper's single-layer ablations.
+    ``shared_offsets``, ``alpha``, ``gamma_std``, ``beta_std``, ``weight_std``, ``padding``,
+    ``mode``, ``p``, ``labels``, ``ignore_index``, ``max_channels`` and ``engine`` are those of
+    :class:`ProRandConv`.
 
     Args:
         kernel_sizes: pool from which k is drawn, odd numbers.
@@ -151,8 +154,6 @@ class RandConv(RandomBlockTransform[RandConvParams]):
         offsets: range of σ_Δ of deformable offsets, ``"auto"``, or None for a plain convolution.
         contrast: contrast diversification after the convolution: True, False or a choice of its
             parts.
-        shared_offsets, alpha, gamma_std, beta_std, weight_std, padding, mode, p, labels,
-            ignore_index, max_channels, engine: as in :class:`ProRandConv`.
 
     Example:
         >>> augment = RandConv(identity=0.0)
