@@ -14,6 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+import prorandconv
+import prorandconv.lab
+
 pytest.importorskip("zensical", reason="needs Zensical, of the extra docs")
 
 pytestmark = pytest.mark.xdist_group("site")
@@ -159,6 +162,12 @@ def test_api_page_links_roles_of_docstrings(site, pages):
     page = pages[site / "api.html"]
     assert "#prorandconv.ProRandConv.draw" in page.links
     assert "prorandconv.ProRandConv.forward" in page.anchors
+
+
+@pytest.mark.parametrize(("page", "module"), [("api", prorandconv), ("api-lab", prorandconv.lab)])
+def test_api_pages_have_every_public_name(site, pages, page, module):
+    wanted = {f"{module.__name__}.{name}" for name in module.__all__ if name != "__version__"}
+    assert wanted - pages[site / f"{page}.html"].anchors == set()
 
 
 def test_checks_find_what_is_broken(tmp_path):
