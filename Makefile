@@ -5,13 +5,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: help quickstart test wheel bench lint clean
+.PHONY: help quickstart test wheel bench gallery lint clean
 
 help:
 	@echo "make quickstart   train with and without Pro-RandConv on small data, compare (5 minutes)"
 	@echo "make test         lint, types, tests, doctests and the README's code"
 	@echo "make wheel        build wheel and sdist, install each into empty environments, test it there"
 	@echo "make bench        speed and memory against stock operators, as ratios"
+	@echo "make gallery      the pictures of docs/gallery.md, again"
 	@echo "make lint         ruff and mypy only"
 	@echo "make clean        remove .venv and everything generated"
 
@@ -37,6 +38,15 @@ bench: $(INSTALLED)-bench
 	@$(BIN)/python benchmarks/training.py --output docs/results/speed/training.json
 	@echo "== speed of the data (about two minutes)"
 	@$(BIN)/python benchmarks/data.py --output docs/results/speed/data.json
+
+GALLERY := cat-overview cat-contrast astronaut-smoothing pagoda-offsets cat-receptive \
+	pagoda-draws retina-draws
+
+gallery: $(INSTALLED)
+	@for name in $(GALLERY); do \
+		$(BIN)/prorandconv gallery docs/gallery/originals/$${name%-*}.webp --figure $${name#*-} \
+			--output docs/gallery/$$name.webp || exit; \
+	done
 
 lint: $(INSTALLED)
 	@echo "== ruff: lint and format"
