@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ...errors import ProRandConvError
+from ..options import OrDefault
 
 Name = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
 
@@ -19,7 +20,7 @@ Name = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
 class DataList:
     """Show which benchmarks are known, and which domains are present where."""
 
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
 
     def run(self, out: Console) -> int:
@@ -61,7 +62,7 @@ class DataCheck:
 
     name: Name
     """the benchmark"""
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
 
     def run(self, out: Console) -> int:
@@ -104,7 +105,7 @@ class DataFetch:
 
     name: Name
     """the benchmark"""
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
 
     def run(self, out: Console) -> int:
@@ -132,7 +133,7 @@ class DataShow:
 
     name: Name
     """the benchmark"""
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
     output: Path = Path("contact-sheets")
     """folder for the PNGs"""
@@ -163,7 +164,7 @@ class DataMake:
 
     name: tyro.conf.Positional[Literal["mnist_m_rebuilt", "syn_rendered"]]
     """mnist_m_rebuilt (MNIST-M's recipe over your photos) or syn_rendered (from your fonts)"""
-    photos: Path | None = None
+    photos: OrDefault[Path] = None
     """for mnist_m_rebuilt: folder of photos, such as BSDS500"""
     train_images: int = 25_000
     """for syn_rendered: training images (SYN has 479,400)"""
@@ -171,7 +172,7 @@ class DataMake:
     """for syn_rendered: test images (SYN has 9,553)"""
     seed: int = 0
     """another seed makes another set"""
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
 
     def run(self, out: Console) -> int:

@@ -23,13 +23,15 @@ class Gallery:
     else. Rows are the first draws of the seed. The command is in the margin.
     """
 
-    pictures: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="PICTURE")]
+    pictures: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]],
+        tyro.conf.arg(metavar="PICTURE ...", help_behavior_hint="(required)"),
+    ]
     """image files; of each, the middle square is taken"""
     figure: Literal["overview", "contrast", "smoothing", "offsets", "receptive", "draws"] = (
         "overview"
     )
-    """the paper's Fig. 2; Fig. 7 (a) to (c), (d), or (e) and (f); effective receptive fields by
-    gradients; a sheet of random draws"""
+    """Fig. 2; Fig. 7 (a) to (c), (d), (e) and (f); receptive fields by gradients; random draws"""
     seed: int = 0
     """another seed has other draws"""
     size: int = 160

@@ -85,13 +85,11 @@ def _parsed(name: str, words: Sequence[str]) -> Command:
 
     module, _, attribute = COMMANDS[name][0].partition(":")
     command = getattr(import_module(f".{module}", __package__), attribute)
-    by_words = hasattr(command, "defaults")
     parsed = tyro.cli(
         command,
         prog=f"prorandconv {name}",
-        default=command.defaults(words) if by_words else None,
-        # None switches parts of a method off; elsewhere it is the default, and clutters the help.
-        config=(tyro.conf.OmitSubcommandPrefixes, *(() if by_words else (tyro.conf.DisallowNone,))),
+        default=command.defaults(words) if hasattr(command, "defaults") else None,
+        config=(tyro.conf.OmitSubcommandPrefixes,),
         args=words,
     )
     return cast(Command, parsed)

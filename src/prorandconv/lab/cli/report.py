@@ -9,6 +9,8 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from ..options import OrDefault
+
 
 @dataclass(frozen=True)
 class Report:
@@ -16,11 +18,11 @@ class Report:
 
     directory: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
     """a folder with studies or runs in it, at any depth"""
-    output: Path | None = None
+    output: OrDefault[Path] = None
     """folder to write to (default: report, in the directory)"""
     samples: bool = True
     """show augmented images of the source; without them, a report goes where the images may not"""
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets, for sample images (default: the runs')"""
 
     def run(self, out: Console) -> int:

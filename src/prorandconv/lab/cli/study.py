@@ -29,7 +29,9 @@ class Study:
     RUNS/studies/NAME/<hash>/study.json.
     """
 
-    name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[NAME]")] = None
+    name: Annotated[
+        tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[NAME]", help_behavior_hint="")
+    ] = None
     """digits, pacs-single, pacs-multi, comparison, efficiency, selection, components, traditional,
     receptive-field, smoothing, hyperparameters, bounds, usps or beyond"""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
