@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -26,11 +27,14 @@ class DataList:
     def run(self, out: Console) -> int:
         """Print a row for each domain."""
         from ..data import BENCHMARKS, get_benchmark
-        from ..files import data_root
+        from ..files import cache_folder, data_root
 
-        root = data_root(self.data_root)
-        table = Table(title=f"data root: {root}", title_justify="left")
-        for column in ("benchmark", "domain", "images", "where"):
+        root, cache = data_root(self.data_root), cache_folder()
+        out.print(f"data root: {root}\ncache: {cache}", highlight=False, soft_wrap=True)
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column("benchmark", no_wrap=True)
+        table.add_column("domain", no_wrap=True)
+        for column in ("images", "where"):
             table.add_column(column, overflow="fold")
         for name in BENCHMARKS:
             if name == "folder":
@@ -45,15 +49,19 @@ class DataList:
                     shown = ", ".join(f"{sum(c):,} {part}" for part, c in counts.items())
                 except ProRandConvError as error:
                     shown = f"cannot be counted: {error}"
-                table.add_row(name, domain, shown, _shown(where, root) if where else "absent")
+                table.add_row(
+                    name, domain, shown, _shown(where, root, cache) if where else "absent"
+                )
             table.add_section()
         out.print(table)
         return 0
 
 
-def _shown(path: Path, root: Path) -> str:
-    """A path from the data root, which the table's title has; others whole."""
-    return str(path.relative_to(root) if path.is_relative_to(root) else path)
+def _shown(path: Path, root: Path, cache: Path) -> str:
+    """A path from the data root or the cache, which stand above the table; others whole."""
+    if path.is_relative_to(root):
+        return str(path.relative_to(root))
+    return f"cache: {path.relative_to(cache)}" if path.is_relative_to(cache) else str(path)
 
 
 @dataclass(frozen=True)

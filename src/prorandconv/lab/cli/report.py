@@ -20,6 +20,8 @@ class Report:
     """a folder with studies or runs in it, at any depth"""
     output: OrDefault[Path] = None
     """folder to write to (default: report, in the directory)"""
+    full: bool = False
+    """print intervals, the paper's figures and gains too; the files always have them"""
     samples: bool = True
     """show augmented images of the source; without them, a report goes where the images may not"""
     data_root: OrDefault[Path] = None
@@ -27,7 +29,7 @@ class Report:
 
     def run(self, out: Console) -> int:
         """Print the tables and write everything."""
-        from ..report.formats.terminal import terminal_table
+        from ..report.formats.terminal import print_tables
         from ..report.write import write_report
 
         output = self.output or self.directory / "report"
@@ -35,8 +37,7 @@ class Report:
             self.directory, output, samples=self.samples, data_root=self.data_root
         )
         for section in sections:
-            for shown in section.tables:
-                out.print(terminal_table(shown.table))
+            print_tables(out, (shown.table for shown in section.tables), full=self.full)
             if section.verdict:
                 out.print(section.verdict, highlight=False, markup=False)
             for line in section.study.problems:
