@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: help quickstart test wheel bench gallery lint clean
+.PHONY: help quickstart test wheel bench gallery results lint clean
 
 help:
 	@echo "make quickstart   train with and without Pro-RandConv on small data, compare (5 minutes)"
@@ -13,6 +13,7 @@ help:
 	@echo "make wheel        build wheel and sdist, install each into empty environments, test it there"
 	@echo "make bench        speed and memory against stock operators, as ratios"
 	@echo "make gallery      the pictures of docs/gallery.md, again"
+	@echo "make results      the table of docs/results/README.md, again"
 	@echo "make lint         ruff and mypy only"
 	@echo "make clean        remove .venv and everything generated"
 
@@ -47,6 +48,9 @@ gallery: $(INSTALLED)
 		$(BIN)/prorandconv gallery docs/gallery/originals/$${name%-*}.webp --figure $${name#*-} \
 			--output docs/gallery/$$name.webp || exit; \
 	done
+
+results: $(INSTALLED)
+	@$(BIN)/prorandconv report docs/results --index docs/results/README.md
 
 lint: $(INSTALLED)
 	@echo "== ruff: lint and format"

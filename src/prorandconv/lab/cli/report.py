@@ -27,8 +27,17 @@ class Report:
     data_root: OrDefault[Path] = None
     """folder of data sets, for sample images (default: the runs')"""
 
+    index: OrDefault[Path] = None
+    """write no report, but into this Markdown file a table of the paper's tables and their state"""
+
     def run(self, out: Console) -> int:
         """Print the tables and write everything."""
+        if self.index is not None:
+            from ..report.index import write_index
+
+            write_index(self.directory, self.index)
+            out.print(str(self.index), highlight=False, soft_wrap=True)
+            return 0
         from ..report.formats.terminal import print_tables
         from ..report.write import write_report
 
