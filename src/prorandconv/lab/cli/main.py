@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -48,6 +49,7 @@ class Command(Protocol):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends the process with the command's exit code."""
+    gc.set_threshold(100_000)  # torch and others load a million objects, none of them garbage
     words = list(sys.argv[1:] if arguments is None else arguments)
     # Tables are not squeezed into 80 columns where nobody looks at a terminal.
     wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
