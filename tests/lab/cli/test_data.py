@@ -22,7 +22,7 @@ def small_pacs(tmp_path, write, monkeypatch):
 
 def row(output, *cells):
     """Whether a table has a row with these first cells."""
-    pattern = r"\s*(?:│\s*|\s\s)".join(re.escape(cell) for cell in cells if cell)
+    pattern = r"[│ ]*(?:│|  )[│ ]*".join(re.escape(cell) for cell in cells if cell)
     return re.search(rf"^[│ ]\s*{pattern}\s", output, re.MULTILINE) is not None
 
 

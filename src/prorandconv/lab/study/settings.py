@@ -42,7 +42,7 @@ class Settings:
     """limit the number of validation and test images of each domain, for trials"""
     target_every: OrDefault[int] = None
     """evaluate the targets every N epochs (default: 10); 0: only at the end"""
-    rows: tuple[str, ...] = ()
+    rows: Annotated[tuple[str, ...], SHOWN_DEFAULT] = ()
     """only these rows of the tables, by name"""
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
     """numeric precision of the networks"""
