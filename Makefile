@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: help quickstart test wheel bench lint clean
+.PHONY: help quickstart test wheel bench gallery results lint clean
 
 help:
 	@echo "make quickstart   train with and without Pro-RandConv on small data, compare (5 minutes)"
@@ -13,6 +13,8 @@ help:
 	@echo "make docs         build the documentation into site/"
 	@echo "make wheel        build wheel and sdist, install each into empty environments, test it there"
 	@echo "make bench        speed and memory against stock operators, as ratios"
+	@echo "make gallery      the pictures of docs/gallery.md, again"
+	@echo "make results      the table of docs/results/README.md, again"
 	@echo "make lint         ruff and mypy only"
 	@echo "make clean        remove .venv and everything generated"
 
@@ -38,6 +40,18 @@ bench: $(INSTALLED)-bench
 	@$(BIN)/python benchmarks/training.py --output docs/results/speed/training.json
 	@echo "== speed of the data (about two minutes)"
 	@$(BIN)/python benchmarks/data.py --output docs/results/speed/data.json
+
+GALLERY := cat-overview cat-contrast astronaut-smoothing pagoda-offsets cat-receptive \
+	pagoda-draws retina-draws
+
+gallery: $(INSTALLED)
+	@for name in $(GALLERY); do \
+		$(BIN)/prorandconv gallery docs/gallery/originals/$${name%-*}.webp --figure $${name#*-} \
+			--output docs/gallery/$$name.webp || exit; \
+	done
+
+results: $(INSTALLED)
+	@$(BIN)/prorandconv report docs/results --index docs/results/README.md
 
 lint: $(INSTALLED)
 	@echo "== ruff: lint and format"

@@ -22,8 +22,8 @@ def small_pacs(tmp_path, write, monkeypatch):
 
 def row(output, *cells):
     """Whether a table has a row with these first cells."""
-    pattern = r"\s*│\s*".join(re.escape(cell) for cell in cells)
-    return re.search(rf"│\s*{pattern}\s*│", output) is not None
+    pattern = r"[│ ]*(?:│|  )[│ ]*".join(re.escape(cell) for cell in cells if cell)
+    return re.search(rf"^[│ ]\s*{pattern}\s", output, re.MULTILINE) is not None
 
 
 class TestList:
@@ -40,6 +40,8 @@ class TestList:
         assert row(out, "pacs", "art", "28 all")
         assert row(out, "digits-mini", "optdigits", "1,797 test")
         assert row(out, "pacs", "art", "28 all", "pacs/art_painting")  # seen from the data root
+        assert f"cache: {mini_cache}\n" in out
+        assert re.search(r"optdigits +1,797 test +cache: digits-mini-\w+/optdigits.npz", out)
 
     def test_the_root_comes_from_the_variable(self, run, tmp_path, mini_cache, monkeypatch):
         monkeypatch.setenv("PRORANDCONV_CACHE", str(mini_cache))

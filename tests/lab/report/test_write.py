@@ -188,7 +188,7 @@ class TestCommand:
     def test_it_reports_a_run_as_training_leaves_it(self, run, small_run, tmp_path):
         for method in ("erm", "pro-randconv"):
             train(small_run(method), Execution(runs=tmp_path, quiet=True))
-        code, printed, _ = run("report", tmp_path)
+        code, printed, _ = run("report", tmp_path, "--full")
         assert code == 0
         assert "gain over ERM" in printed
         assert str(tmp_path / "report" / "index.html") in printed.replace("\n", "")

@@ -12,6 +12,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from ..options import OrDefault
 from .run import Loading, LoadingOptions
 
 if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
@@ -25,14 +26,18 @@ class Compare:
 
     Runs that differ in nothing but the seed are taken together. Every network classifies the
     images of all common targets again. "By image" is the 95 % interval of the difference for
-    other images of the same kind and these networks (Bonett and Price's, for paired proportions);
-    "by seed" the one for other seeds (Student's t, from three seeds on; else the differences).
+    other images of the same kind and these networks (Bonett and Price's, for paired
+    proportions); "by seed" the one for other seeds (Student's t, from three seeds on; else the
+    differences).
     """
 
-    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN RUN ...")]
+    runs: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]],
+        tyro.conf.arg(metavar="RUN RUN ...", help_behavior_hint="(required)"),
+    ]
     """directories of runs, two or more: runs/<benchmark>/<method>/<source>/<hash>"""
     loading: LoadingOptions = field(default_factory=Loading)
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the first run's)"""
     accelerator: str = "auto"
     """auto, cpu, cuda or mps"""

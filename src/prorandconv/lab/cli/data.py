@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from ...errors import ProRandConvError
+from ..options import OrDefault
 
 Name = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
 
@@ -19,17 +21,20 @@ Name = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
 class DataList:
     """Show which benchmarks are known, and which domains are present where."""
 
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
 
     def run(self, out: Console) -> int:
         """Print a row for each domain."""
         from ..data import BENCHMARKS, get_benchmark
-        from ..files import data_root
+        from ..files import cache_folder, data_root
 
-        root = data_root(self.data_root)
-        table = Table(title=f"data root: {root}", title_justify="left")
-        for column in ("benchmark", "domain", "images", "where"):
+        root, cache = data_root(self.data_root), cache_folder()
+        out.print(f"data root: {root}\ncache: {cache}", highlight=False, soft_wrap=True)
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column("benchmark", no_wrap=True)
+        table.add_column("domain", no_wrap=True)
+        for column in ("images", "where"):
             table.add_column(column, overflow="fold")
         for name in BENCHMARKS:
             if name == "folder":
@@ -44,15 +49,19 @@ class DataList:
                     shown = ", ".join(f"{sum(c):,} {part}" for part, c in counts.items())
                 except ProRandConvError as error:
                     shown = f"cannot be counted: {error}"
-                table.add_row(name, domain, shown, _shown(where, root) if where else "absent")
+                table.add_row(
+                    name, domain, shown, _shown(where, root, cache) if where else "absent"
+                )
             table.add_section()
         out.print(table)
         return 0
 
 
-def _shown(path: Path, root: Path) -> str:
-    """A path from the data root, which the table's title has; others whole."""
-    return str(path.relative_to(root) if path.is_relative_to(root) else path)
+def _shown(path: Path, root: Path, cache: Path) -> str:
+    """A path from the data root or the cache, which stand above the table; others whole."""
+    if path.is_relative_to(root):
+        return str(path.relative_to(root))
+    return f"cache: {path.relative_to(cache)}" if path.is_relative_to(cache) else str(path)
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,7 @@ class DataCheck:
 
     name: Name
     """the benchmark"""
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
 
     def run(self, out: Console) -> int:
@@ -104,7 +113,7 @@ class DataFetch:
 
     name: Name
     """the benchmark"""
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
 
     def run(self, out: Console) -> int:
@@ -132,7 +141,7 @@ class DataShow:
 
     name: Name
     """the benchmark"""
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
     output: Path = Path("contact-sheets")
     """folder for the PNGs"""
@@ -163,7 +172,7 @@ class DataMake:
 
     name: tyro.conf.Positional[Literal["mnist_m_rebuilt", "syn_rendered"]]
     """mnist_m_rebuilt (MNIST-M's recipe over your photos) or syn_rendered (from your fonts)"""
-    photos: Path | None = None
+    photos: OrDefault[Path] = None
     """for mnist_m_rebuilt: folder of photos, such as BSDS500"""
     train_images: int = 25_000
     """for syn_rendered: training images (SYN has 479,400)"""
@@ -171,7 +180,7 @@ class DataMake:
     """for syn_rendered: test images (SYN has 9,553)"""
     seed: int = 0
     """another seed makes another set"""
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
 
     def run(self, out: Console) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ COMMANDS = {
     "prune": ("runs:Prune", "remove the checkpoints of finished runs"),
     "study": ("study:Study", "run a table or figure of the paper; without a name, list them"),
     "report": ("report:Report", "turn results into tables, plots and a page"),
+    "gallery": ("gallery:Gallery", "draw sheets of what the augmentation does to a picture"),
     "playground": ("playground:Playground", "see the augmentation in a browser, on this machine"),
     "quickstart": ("quickstart:Quickstart", "compare ERM and Pro-RandConv in a few minutes"),
 }
@@ -47,6 +49,7 @@ class Command(Protocol):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends the process with the command's exit code."""
+    gc.set_threshold(100_000)  # torch and others load a million objects, none of them garbage
     words = list(sys.argv[1:] if arguments is None else arguments)
     # Tables are not squeezed into 80 columns where nobody looks at a terminal.
     wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
@@ -84,13 +87,11 @@ def _parsed(name: str, words: Sequence[str]) -> Command:
 
     module, _, attribute = COMMANDS[name][0].partition(":")
     command = getattr(import_module(f".{module}", __package__), attribute)
-    by_words = hasattr(command, "defaults")
     parsed = tyro.cli(
         command,
         prog=f"prorandconv {name}",
-        default=command.defaults(words) if by_words else None,
-        # None switches parts of a method off; elsewhere it is the default, and clutters the help.
-        config=(tyro.conf.OmitSubcommandPrefixes, *(() if by_words else (tyro.conf.DisallowNone,))),
+        default=command.defaults(words) if hasattr(command, "defaults") else None,
+        config=(tyro.conf.OmitSubcommandPrefixes,),
         args=words,
     )
     return cast(Command, parsed)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from rich.console import Console
 from rich.table import Table
 
+from ..options import SHOWN_DEFAULT
 from .runs import Folder
 
 
@@ -23,7 +25,7 @@ class Rank:
 
     directory: Folder = Path("runs")
     """folder with runs in it, at any depth"""
-    without: tuple[str, ...] = ()
+    without: Annotated[tuple[str, ...], SHOWN_DEFAULT] = ()
     """families of shifts that do not count, such as zoom-and-shift, which jitter trains with"""
     json: bool = False
     """print everything as JSON"""

@@ -9,6 +9,8 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from ..options import OrDefault
+
 
 @dataclass(frozen=True)
 class Report:
@@ -16,16 +18,27 @@ class Report:
 
     directory: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
     """a folder with studies or runs in it, at any depth"""
-    output: Path | None = None
+    output: OrDefault[Path] = None
     """folder to write to (default: report, in the directory)"""
+    full: bool = False
+    """print intervals, the paper's figures and gains too; the files always have them"""
     samples: bool = True
     """show augmented images of the source; without them, a report goes where the images may not"""
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets, for sample images (default: the runs')"""
+
+    index: OrDefault[Path] = None
+    """write no report, but into this Markdown file a table of the paper's tables and their state"""
 
     def run(self, out: Console) -> int:
         """Print the tables and write everything."""
-        from ..report.formats.terminal import terminal_table
+        if self.index is not None:
+            from ..report.index import write_index
+
+            write_index(self.directory, self.index)
+            out.print(str(self.index), highlight=False, soft_wrap=True)
+            return 0
+        from ..report.formats.terminal import print_tables
         from ..report.write import write_report
 
         output = self.output or self.directory / "report"
@@ -33,8 +46,7 @@ class Report:
             self.directory, output, samples=self.samples, data_root=self.data_root
         )
         for section in sections:
-            for shown in section.tables:
-                out.print(terminal_table(shown.table))
+            print_tables(out, (shown.table for shown in section.tables), full=self.full)
             if section.verdict:
                 out.print(section.verdict, highlight=False, markup=False)
             for line in section.study.problems:

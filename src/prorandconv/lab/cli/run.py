@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ...errors import ProRandConvError
+from ..options import OrDefault
 
 if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
     from ..paper import PaperRow
@@ -30,7 +31,7 @@ class Loading:
     """Which network of a run is loaded, and how."""
 
     which: Literal["best", "last"] = "best"
-    """the weights that the run has selected (by default: best validation), or the last ones"""
+    """the weights that the run has selected, or the last ones"""
     trust_code: bool = False
     """import a method or network that the run's config.json names as package.module:function"""
 
@@ -57,7 +58,7 @@ class Evaluate:
     run_directory: Run
     """the run's directory: runs/<benchmark>/<method>/<source>/<hash>"""
     loading: LoadingOptions = field(default_factory=Loading)
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the run's)"""
     accelerator: str = "auto"
     """auto, cpu, cuda or mps"""
@@ -91,7 +92,10 @@ class Predict:
 
     run_directory: Run
     """the run's directory: runs/<benchmark>/<method>/<source>/<hash>"""
-    images: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="IMAGE ...")]
+    images: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]],
+        tyro.conf.arg(metavar="IMAGE ...", help_behavior_hint="(required)"),
+    ]
     """image files, and folders of them at any depth"""
     loading: LoadingOptions = field(default_factory=Loading)
     top: int = 1
@@ -156,7 +160,7 @@ class Export:
     """the run's directory: runs/<benchmark>/<method>/<source>/<hash>"""
     format: Literal["safetensors", "torchscript", "onnx"] = "safetensors"
     """safetensors (weights only), torchscript or onnx (weights and graph)"""
-    output: Path | None = None
+    output: OrDefault[Path] = None
     """file to write (default: model.safetensors, model.pt or model.onnx in the run's directory)"""
     with_normalisation: bool = False
     """let the graph normalise, so that it takes pixels in [0, 1]"""

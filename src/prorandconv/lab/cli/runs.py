@@ -91,8 +91,8 @@ class Prune:
     """Remove the checkpoints of finished runs, after saying which and how much.
 
     Results, metrics and the best weights stay. Unfinished runs, runs in use and runs without
-    intact best weights keep their checkpoints. Without its checkpoint, a run's last weights
-    (--which last) are gone.
+    intact best weights keep their checkpoints. Without its checkpoint, the last weights of a run
+    are gone, which other commands take with --which last.
     """
 
     directory: Folder = Path("runs")

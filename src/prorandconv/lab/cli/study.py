@@ -29,7 +29,9 @@ class Study:
     RUNS/studies/NAME/<hash>/study.json.
     """
 
-    name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[NAME]")] = None
+    name: Annotated[
+        tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[NAME]", help_behavior_hint="")
+    ] = None
     """digits, pacs-single, pacs-multi, comparison, efficiency, selection, components, traditional,
     receptive-field, smoothing, hyperparameters, bounds, usps or beyond"""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
@@ -37,6 +39,8 @@ class Study:
         default_factory=lambda: Execution(wait=True)
     )
     launch: Annotated[LaunchOptions, tyro.conf.arg(name="")] = field(default_factory=LaunchOptions)
+    full: bool = False
+    """print intervals, the paper's figures and gains too; study.json always has the figures"""
     dry_run: bool = False
     """list the runs and how long they will take, and run nothing"""
     list: bool = False
@@ -63,7 +67,7 @@ class Study:
         self, out: Console, directory: StudyDirectory, launcher: Launcher, device: torch.device
     ) -> int:
         from ..launch.outcome import Outcome
-        from ..report.formats.terminal import terminal_table
+        from ..report.formats.terminal import print_tables
         from ..run.training import StoppedError
         from ..study.display import StudyDisplay
 
@@ -87,8 +91,7 @@ class Study:
             return 130
         directory.measure(self.execution.accelerator)
         path = directory.write(device)
-        for table in directory.tables():
-            out.print(terminal_table(table))
+        print_tables(out, directory.tables(), full=self.full)
         for key, problem in directory.failures.items():
             where = directory.configs[key].directory(directory.runs)
             out.print(f"failed: {where}: {problem}", highlight=False, soft_wrap=True)
@@ -97,9 +100,12 @@ class Study:
 
 
 def studies_table() -> Table:
-    """Every study, what it shows, and how many runs it is on the paper's benchmarks."""
-    table = Table("study", "shows", "paper", title_justify="left")
-    table.add_column("runs a seed", justify="right")
+    """Every study, what it shows, and how many runs a seed is on the paper's benchmarks."""
+    table = Table(title_justify="left")
+    table.add_column("study", no_wrap=True)
+    table.add_column("shows")
+    table.add_column("paper", min_width=8)
+    table.add_column("runs", justify="right", no_wrap=True)
     for name, listed in STUDIES.items():
         table.add_row(name, listed.shows, listed.reference, str(listed.runs))
     return table

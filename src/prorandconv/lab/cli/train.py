@@ -15,6 +15,7 @@ from rich.console import Console
 
 from ..data import BENCHMARKS
 from ..errors import unknown_name
+from ..options import OrDefault
 from ..paper import paper_row
 from ..run.config import Execution, RunConfig
 from .run import targets_table
@@ -32,7 +33,7 @@ class Train:
 
     run_config: Annotated[RunConfig, tyro.conf.arg(name="")] = field(default_factory=RunConfig)
     execution: Annotated[Execution, tyro.conf.arg(name="")] = field(default_factory=Execution)
-    config: Path | None = None
+    config: OrDefault[Path] = None
     """read a config.json first; further options on the command line change it"""
     trust_code: bool = False
     """import a method or network that the file names as package.module:function"""

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from ...errors import ProRandConvError
+from ..options import OrDefault
 
 if TYPE_CHECKING:  # a list of studies must not wait for what trains
     from ..run.config import Execution, RunConfig
@@ -23,13 +24,13 @@ class LaunchOptions:
 
     launcher: str = "serial"
     """serial (one after the other), pool (several processes) or ray (a Ray cluster)"""
-    workers: int | None = None
+    workers: OrDefault[int] = None
     """pool: number of processes (default: one per GPU, or one for two cores and at least two)"""
     cpus: int = 1
     """ray: CPUs per run, which is its number of threads too"""
     gpus: float = 0.0
     """ray: GPUs per run, such as 0.5 for two runs on one GPU"""
-    ray_address: str | None = None
+    ray_address: OrDefault[str] = None
     """ray: an existing cluster, such as auto or HOST:6379 (default: a cluster on this machine)"""
 
     def __post_init__(self) -> None:

@@ -17,13 +17,13 @@ def verdict(study: StudyRecord) -> str:
     """The first table of accuracies in a sentence; empty if there is none with a figure."""
     for table in study.tables:
         if table.unit == "%" and table.axis is None and (found := _found(table)):
-            return f"{found}; {', '.join([*_length(study, table), _seeds(table)])}."
+            return f"{found}; {', '.join([*length(study, table), _seeds(table)])}."
     return ""
 
 
 def _found(table: Table) -> str:
     column = table.shown_columns[0]
-    row = _subject(table, column)
+    row = subject(table, column)
     if row is None or (own := table.estimate(row, column)) is None:
         return ""
     where = "" if table.averaged else f" on {column}"
@@ -38,13 +38,14 @@ def _found(table: Table) -> str:
     return ", ".join(parts)
 
 
-def _subject(table: Table, column: str) -> str | None:
+def subject(table: Table, column: str) -> str | None:
+    """The row that a table is about: Pro-RandConv's, or else the best one."""
     means = {row: found.mean for row in table.rows if (found := table.estimate(row, column))}
     own = next((row for row in OURS if row in means), None)
     return own or max(means, key=lambda row: means[row], default=None)
 
 
-def _length(study: StudyRecord, table: Table) -> list[str]:
+def length(study: StudyRecord, table: Table) -> list[str]:
     """Epochs of a run, if all have the same, and of the paper's where its figures are beside."""
     lengths = {run.config["epochs"] for run in study.runs} or {(study.settings or {}).get("epochs")}
     epochs = lengths.pop() if len(lengths) == 1 else None

@@ -56,7 +56,8 @@ def _section(study: StudyRecord, folder: Folder, samples: bool, data_root: Path 
         write_text(path.with_name(files["CSV"]), comma_separated(table))
         write_text(path.with_name(files["LaTeX"]), latex_table(table))
         figure = table_plot(table)
-        plot = None if figure is None else Picture.plot(figure, path, describe(table))
+        narrow = table_plot(table, 1) if figure is not None and len(figure.axes) > 1 else None
+        plot = None if figure is None else Picture.plot(figure, path, describe(table), narrow)
         tables.append(ShownTable(table, plot, files))
     curves: list[Picture] = []
     matrices: list[MethodConfusions] = []

@@ -16,6 +16,7 @@ from tyro.conf import Suppress
 from ...errors import ProRandConvError
 from ..errors import LabError
 from ..methods import Method, method_class
+from ..options import OrDefault
 from .execution import Execution
 from .identity import DataIdentity
 from .plain_values import changed, method_from, plain, refuse_unknown, typed
@@ -57,7 +58,7 @@ class RunConfig:
     package.module:function"""
     pretrained: bool = False
     """start from torchvision's ImageNet weights"""
-    weights: Path | None = None
+    weights: OrDefault[Path] = None
     """start from the weights in this file, .safetensors or .pth"""
     epochs: int = 500
     """number of epochs"""
@@ -75,15 +76,15 @@ class RunConfig:
     """learning-rate schedule, by epoch"""
     average: Literal["none", "ema", "swad"] = "none"
     """evaluate averages of the weights: moving over all steps, or over those of the second half"""
-    image_size: int | None = None
+    image_size: OrDefault[int] = None
     """side in pixels that photos are resized to (default: the benchmark's)"""
     base_augmentation: bool = False
     """flip and translate training images at random, where the benchmark does so"""
     jitter: float = 0.0
     """zoom, shift and turn each training image at random: up to 1.4, 20 % and 15° for 1; 0: not"""
-    train_images: int | None = None
+    train_images: OrDefault[int] = None
     """use only this many training images of the source, for trials"""
-    test_images: int | None = None
+    test_images: OrDefault[int] = None
     """use only this many images of each domain for validation and test, for trials"""
     target_every: int = 10
     """evaluate on the targets every so many epochs; 0: only after the last"""
@@ -101,7 +102,7 @@ class RunConfig:
     """processes on each node, each with its own device and its own augmentation"""
     nodes: int = 1
     """number of machines"""
-    data_root: Path | None = None
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
     data: Suppress[DataIdentity | None] = None
     """what the data is, as it was found when the config was made"""

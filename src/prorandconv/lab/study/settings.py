@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from ...errors import ProRandConvError
+from ..options import SHOWN_DEFAULT, OrDefault
 
 ADDED = ("image_size", "rows", "precision", "shifted_validation")
 """Fields that came later: older studies, which have their defaults, keep their names."""
@@ -23,26 +24,25 @@ class Settings:
 
     seeds: int = 3
     """number of seeds, starting at 0; figures are means over them"""
-    epochs: int | None = None
+    epochs: OrDefault[int] = None
     """number of epochs of each run (default: the paper's)"""
-    benchmark: str | None = None
+    benchmark: OrDefault[str] = None
     """benchmark to use instead of the paper's, such as digits-mini, which needs no data"""
-    networks: tuple[str, ...] = ()
+    networks: Annotated[tuple[str, ...], SHOWN_DEFAULT] = ()
     """networks to use instead of the paper's, or only some of the paper's"""
-    weights: Path | None = None
-    """ImageNet weights: a file NETWORK*.safetensors or .pth, or a folder of such files (default:
-    downloaded by torchvision)"""
-    data_root: Path | None = None
+    weights: OrDefault[Path] = None
+    """ImageNet weights: NETWORK*.safetensors or .pth, or a folder of them (default: downloaded)"""
+    data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
-    image_size: int | None = None
+    image_size: OrDefault[int] = None
     """side in pixels that photos are resized to (default: the paper's 224)"""
-    train_images: int | None = None
+    train_images: OrDefault[int] = None
     """limit the number of training images of the sources, for trials"""
-    test_images: int | None = None
+    test_images: OrDefault[int] = None
     """limit the number of validation and test images of each domain, for trials"""
-    target_every: int | None = None
+    target_every: OrDefault[int] = None
     """evaluate the targets every N epochs (default: 10); 0: only at the end"""
-    rows: tuple[str, ...] = ()
+    rows: Annotated[tuple[str, ...], SHOWN_DEFAULT] = ()
     """only these rows of the tables, by name"""
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
     """numeric precision of the networks"""

@@ -9,7 +9,7 @@ from prorandconv.lab.report.compare import comparisons
 from prorandconv.lab.report.looks import LOOKS, labelled_rows
 from prorandconv.lab.report.plots.curves import SOURCE, curve, learning_curves
 from prorandconv.lab.report.plots.pictures import Picture
-from prorandconv.lab.report.plots.style import DARK_INK, GROUND, INK, render, themed
+from prorandconv.lab.report.plots.style import DARK_INK, GROUND, INK, new_figure, render, themed
 from prorandconv.lab.report.plots.tables import table_plot
 from prorandconv.lab.report.read import ReportedRun
 from prorandconv.lab.study.table import Axis, Cell
@@ -144,3 +144,29 @@ def test_a_drawing_in_a_page_follows_light_and_dark(make_table):
     assert shown.count(INK) == 1
     assert re.search(rf"prefers-color-scheme:dark\){{svg{{--ink:{DARK_INK}", shown)
     assert "fill: var(--ink)" in shown
+
+
+def test_bars_for_a_phone_stand_below_each_other(make_table):
+    times = make_table(unit="ms", averaged=())
+    assert_narrower(table_plot(times), table_plot(times, 1))
+
+
+def test_curves_for_a_phone_stand_below_each_other(comparison):
+    runs = comparison("erm", epochs=6)
+    (wide,), (narrow,) = (learning_curves(runs, panels) for panels in (3, 1))
+    assert_narrower(wide, narrow)
+
+
+def assert_narrower(wide, narrow):
+    assert len(wide.axes) == len(narrow.axes) > 1
+    assert wide.axes[0].get_gridspec().ncols > 1
+    assert narrow.axes[0].get_gridspec().ncols == 1
+    assert narrow.get_figwidth() < wide.get_figwidth()
+
+
+def test_a_page_gets_the_narrow_plot_beside_the_wide_one(tmp_path):
+    wide, narrow = new_figure(6, 2), new_figure(3, 4)
+    shown = Picture.plot(wide, tmp_path / "plot", "a plot", narrow)
+    assert shown.narrow.startswith("data:image/svg+xml")
+    assert shown.narrow != shown.address
+    assert Picture.plot(wide, tmp_path / "plot", "a plot").narrow == ""

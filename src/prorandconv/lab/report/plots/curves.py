@@ -23,8 +23,13 @@ FEWEST_POINTS = 3
 """Fewer are no curve."""
 
 
-def learning_curves(comparison: Comparison) -> list[Figure]:
-    """Mean and standard deviation over seeds; as many figures as it takes to tell methods apart."""
+def learning_curves(comparison: Comparison, panels: int = PANELS) -> list[Figure]:
+    """Mean and standard deviation over seeds; as many figures as it takes to tell methods apart.
+
+    Args:
+        comparison: whose runs to draw.
+        panels: how many of them at most stand beside each other.
+    """
     rows = [
         row for row, seeds in comparison.rows.items() if any(run.metrics for run in seeds.values())
     ]
@@ -32,7 +37,9 @@ def learning_curves(comparison: Comparison) -> list[Figure]:
     others = [row for row in rows if row not in first]
     size = len(LOOKS) + len(OTHERS) - 1
     parts = [others[start : start + size] for start in range(0, len(others), size)]
-    figures = [_figure(comparison, [*first, *part]) for part in parts or [[]] if first or part]
+    figures = [
+        _figure(comparison, [*first, *part], panels) for part in parts or [[]] if first or part
+    ]
     return [figure for figure in figures if figure is not None]
 
 
@@ -51,7 +58,7 @@ def curve(runs: Iterable[ReportedRun], panel: str) -> dict[int, Estimate]:
     return {epoch: estimate for epoch, estimate in found.items() if estimate is not None}
 
 
-def _figure(comparison: Comparison, rows: list[str]) -> Figure | None:
+def _figure(comparison: Comparison, rows: list[str], panels: int) -> Figure | None:
     """Panels of those curves that have enough points; None if none has."""
     found = {
         name: {row: curve(comparison.rows[row].values(), name) for row in rows}
@@ -60,19 +67,19 @@ def _figure(comparison: Comparison, rows: list[str]) -> Figure | None:
     names = [name for name, own in found.items() if max(map(len, own.values())) >= FEWEST_POINTS]
     if not names:
         return None
-    across = min(len(names), 2 if len(names) == 4 else PANELS)
+    across = min(len(names), panels, 2 if len(names) == 4 else panels)
     down = math.ceil(len(names) / across)
     with styled():
         figure = new_figure((5.4, 8.4, 9.6)[across - 1], 2.5 * down + 0.7)
-        panels = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
-        for axes, name in zip(panels, names, strict=False):
+        grid_of_axes = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
+        for axes, name in zip(grid_of_axes, names, strict=False):
             for row, style in looks(rows).items():
                 _draw(axes, found[name][row], row, style)
             axes.set_title(name)
             axes.margins(y=0.08)
             axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
             grid(axes, "y")
-        for place, axes in enumerate(panels):
+        for place, axes in enumerate(grid_of_axes):
             axes.set_visible(place < len(names))
             below = place + across < len(names)
             axes.tick_params(labelbottom=not below)
@@ -80,7 +87,7 @@ def _figure(comparison: Comparison, rows: list[str]) -> Figure | None:
                 axes.set_xlabel("epoch")
             if place % across == 0:
                 axes.set_ylabel("accuracy, %")
-        handles, labels = panels[0].get_legend_handles_labels()
+        handles, labels = grid_of_axes[0].get_legend_handles_labels()
         columns = max(1, min(len(labels), int(33 * across / (8 + max(map(len, labels))))))
         figure.legend(handles, labels, loc="outside upper left", ncols=columns)
     return figure

@@ -35,18 +35,21 @@ class Picture:
     title: str
     address: str
     """the whole picture as an address, to be put into a page"""
+    narrow: str = ""
+    """the same for a phone, if it is another"""
 
     @classmethod
-    def plot(cls, figure: Figure, path: Path, title: str) -> Picture:
+    def plot(cls, figure: Figure, path: Path, title: str, narrow: Figure | None = None) -> Picture:
         """Write a plot as PNG; a page gets it as SVG, which follows light and dark.
 
         Args:
             figure: the plot.
             path: where to, without an ending.
             title: what it shows.
+            narrow: the plot for a phone, with its panels below each other.
         """
         _write(path, render(figure, "png"))
-        return cls(path.name, title, _address(themed(render(figure, "svg")), "svg+xml"))
+        return cls(path.name, title, _drawing(figure), "" if narrow is None else _drawing(narrow))
 
     @classmethod
     def sheet(cls, image: Image.Image, path: Path, title: str) -> Picture:
@@ -80,9 +83,10 @@ def curve_pictures(comparison: Comparison, name: str, folder: Folder) -> Iterato
     """Accuracy over epochs."""
     several = any(len(seeds) > 1 for seeds in comparison.rows.values())
     spread = ": mean and standard deviation over seeds" if several else ""
-    for figure in learning_curves(comparison):
+    figures = zip(learning_curves(comparison), learning_curves(comparison, 1), strict=True)
+    for figure, narrow in figures:
         title = f"Accuracy over epochs, {comparison.title}{spread}"
-        yield Picture.plot(figure, folder.free(name, "curves"), title)
+        yield Picture.plot(figure, folder.free(name, "curves"), title, narrow)
 
 
 def sample_pictures(
@@ -116,6 +120,10 @@ def sample_pictures(
         if sheet is not None:
             title = f"{row}: images of {' '.join(source)}, and new draws with the run's options"
             yield Picture.sheet(sheet, folder.free(name, "samples", *source[1:], row), title)
+
+
+def _drawing(figure: Figure) -> str:
+    return _address(themed(render(figure, "svg")), "svg+xml")
 
 
 def slug(text: str) -> str:

@@ -24,14 +24,19 @@ LABEL_ROOM = 0.055
 """Least distance of two labels, as a share of the plot's height."""
 
 
-def table_plot(table: Table) -> Figure | None:
-    """The plot; None if there is nothing to be seen."""
+def table_plot(table: Table, panels: int = PANELS) -> Figure | None:
+    """The plot; None if there is nothing to be seen.
+
+    Args:
+        table: what to draw.
+        panels: how many of them at most stand beside each other.
+    """
     if not any(table.estimate(row, column) for row in table.rows for column in table.columns):
         return None
     with styled():
         if table.axis is not None:
             return _curves(table, table.axis)
-        return _dots(table) if _has_dots(table) else _bars(table)
+        return _dots(table) if _has_dots(table) else _bars(table, panels)
 
 
 def describe(table: Table) -> str:
@@ -93,10 +98,10 @@ def _dots(table: Table) -> Figure:
     return figure
 
 
-def _bars(table: Table) -> Figure:
+def _bars(table: Table, most: int) -> Figure:
     """A panel for each column, a bar for each row."""
     columns = table.shown_columns
-    across = min(len(columns), PANELS)
+    across = min(len(columns), most)
     down = math.ceil(len(columns) / across)
     names = [fill(row, 26) for row in table.rows]
     height = down * (0.34 * sum(1 + name.count("\n") / 2 for name in names) + 0.85)

@@ -1,0 +1,105 @@
+"""What the sheets of the gallery show: rows of draws whose columns differ in one parameter."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from prorandconv import ProRandConv, RandConv
+from prorandconv.lab.gallery import FIGURES
+from prorandconv.lab.gallery.draws import settled
+from prorandconv.lab.gallery.offsets import arrows, deformed
+from prorandconv.lab.gallery.overview import REPEATS, overview, trimmed
+from prorandconv.lab.gallery.picture import read_picture, shown
+from prorandconv.lab.gallery.receptive import extent, mean_influence, single, stacked
+
+ORIGINALS = Path(__file__).parents[3] / "docs" / "gallery" / "originals"
+
+
+@pytest.fixture(scope="module")
+def image():
+    return read_picture(ORIGINALS / "cat.webp", 48)
+
+
+def pixels(picture):
+    return np.asarray(picture, dtype=int)
+
+
+@pytest.mark.parametrize("figure", [name for name in FIGURES if name != "receptive"])
+def test_a_seed_makes_the_same_pictures_and_another_seed_others(figure, image):
+    first, again, other = (FIGURES[figure](image, seed).rows[-1].pictures[-1] for seed in (0, 0, 1))
+    assert np.array_equal(pixels(first), pixels(again))
+    assert not np.array_equal(pixels(first), pixels(other))
+
+
+def test_a_row_of_the_overview_repeats_the_seeds_first_draw(image):
+    row = next(row for row in overview(image, 3).rows if row.name == "Pro-RandConv\ndraw 0")
+    draw = ProRandConv().draw(image, torch.Generator().manual_seed(3))
+    assert row.captions == ["original", *(f"L = {repeats}" for repeats in REPEATS)]
+    for repeats, picture in zip((0, *REPEATS), row.pictures, strict=True):
+        expected = ProRandConv()(image, params=replace(draw, repeats=repeats))
+        assert np.array_equal(pixels(picture), pixels(shown(expected)))
+
+
+def test_a_trimmed_kernel_is_the_middle_of_the_large_one_with_its_own_deviation(image):
+    draw = RandConv((21,), identity=0.0).draw(image, torch.Generator().manual_seed(0))
+    small = trimmed(draw, 3).weight
+    assert torch.equal(small, draw.weight[..., 9:12, 9:12] * 7)
+    assert trimmed(draw, 21).weight.std() == pytest.approx((21**2 * 3) ** -0.5, rel=0.1)
+
+
+def test_offsets_of_a_column_differ_in_the_scale_alone(image):
+    transform = ProRandConv(offsets=(1.0, 1.0), alpha=0.0)
+    draw = transform.draw(image, torch.Generator().manual_seed(0))
+    one, two = deformed(draw, 1.0, 10.0), deformed(draw, 2.0, 10.0)
+    assert torch.equal(one.offsets * 2, two.offsets)
+    assert torch.equal(one.weight, two.weight)
+    assert one.offsets.std((-2, -1), correction=0).allclose(torch.ones(18), atol=1e-4)
+
+
+def test_a_low_exponent_is_rougher_than_a_high_one_with_the_same_numbers(image):
+    draw = ProRandConv(offsets=(1.0, 1.0), alpha=0.0).draw(image)
+    rough, smooth = (deformed(draw, 1.0, alpha).offsets.diff().abs().mean() for alpha in (2, 10))
+    assert rough > 2 * smooth
+
+
+def test_arrows_point_where_the_offsets_do():
+    draw = ProRandConv(offsets=(1.0, 1.0), alpha=0.0).draw(torch.zeros(3, 96, 96))
+    still = deformed(draw, 0.0, 10.0)
+    to_the_right = still.offsets.clone()
+    to_the_right[9] = 1.0  # dx of the middle tap
+    before, after = (
+        inked(arrows(replace(still, offsets=offsets), 4))
+        for offsets in (still.offsets, to_the_right)
+    )
+    assert after[1].mean() > before[1].mean() + 0.5
+    assert abs(after[0].mean() - before[0].mean()) < 0.1
+
+
+def inked(picture):
+    """Rows and columns of the pixels that are not the ground's."""
+    return (pixels(picture) != 244).any(-1).nonzero()
+
+
+def test_a_single_kernel_sees_its_square_evenly_and_small_ones_see_the_middle_best():
+    window = torch.zeros(1, 3, 48, 48)
+    even = mean_influence(window, single(window, 0))[2]  # k = 7
+    peaked = mean_influence(window, stacked(window, 0))[2]  # L = 3
+    assert extent(even) == 7
+    for share in (even, peaked):
+        assert float(share[21:28, 21:28].sum()) == pytest.approx(1, abs=1e-5)
+    assert float(even.max() / even[21:28, 21:28].min()) < 3
+    assert float(peaked[24, 24] / peaked[21:28, 21:28].min()) > 10
+
+
+def test_a_draw_has_settled_when_a_repetition_changes_nothing(image):
+    augment = ProRandConv()
+    params = augment.draw(image, torch.Generator().manual_seed(0))
+    params.gamma.zero_()  # tanh(β), whatever comes in
+    assert settled(augment, image, params)
+    params.gamma.fill_(1.0)
+    params.weight.zero_()
+    params.weight[:, :, 1, 1] = -torch.eye(3)  # each repetition inverts the picture
+    assert not settled(augment, image, params)

@@ -1,0 +1,74 @@
+from pathlib import Path
+
+import pytest
+
+from prorandconv.lab.cli.main import main
+from prorandconv.lab.report.index import BEGIN, END, index, write_index
+from prorandconv.lab.report.read import StudyRecord, read
+from prorandconv.lab.study.paper import STUDIES
+
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
+
+
+def lines(studies, folder):
+    cells = [line.strip("| ").split(" | ") for line in index(studies, folder).splitlines()[2:]]
+    return {line[1].split("`")[1]: line for line in cells}
+
+
+def record(make_table, folder, **changes):
+    path = folder / "digits" / "study.json"
+    settings = {"epochs": 20}
+    return StudyRecord("digits", "", (), (make_table(**changes),), settings=settings, path=path)
+
+
+def test_the_table_of_the_documents_is_up_to_date():
+    kept = (RESULTS / "README.md").read_text()
+    assert f"{BEGIN}\n\n{index(read(RESULTS), RESULTS)}\n\n{END}" in kept, "run make results"
+
+
+def test_a_measured_study_has_seeds_epochs_our_figure_and_the_papers(make_table, tmp_path):
+    line = lines([record(make_table, tmp_path)], tmp_path)["digits"]
+    assert line[0] == "Tables 1 and 11"
+    assert line[1] == "[`digits`](digits/study.json)"
+    assert line[2] == "1 figure missing; without syn"
+    assert line[3:5] == ["3", "20 of 500"]
+    assert line[5] == "Pro-RandConv, average: 71.50 ± 2.12 %"
+    assert line[6] == "81.70 %"
+
+
+def test_every_study_of_the_paper_has_a_line_and_says_if_it_was_not_run(make_table, tmp_path):
+    found = lines([record(make_table, tmp_path)], tmp_path)
+    assert list(found) == list(STUDIES)
+    assert {line[2] for name, line in found.items() if name != "digits"} == {"not run"}
+
+
+def test_it_links_the_page_beside_a_study(make_table, tmp_path):
+    (tmp_path / "digits").mkdir()
+    (tmp_path / "digits" / "report.md").touch()
+    assert lines([record(make_table, tmp_path)], tmp_path)["digits"][1].endswith(
+        "(digits/report.md)"
+    )
+    (tmp_path / "digits" / "README.md").touch()
+    assert lines([record(make_table, tmp_path)], tmp_path)["digits"][1].endswith(
+        "(digits/README.md)"
+    )
+
+
+def test_a_file_without_marks_is_refused_and_stays_as_it_is(tmp_path, capsys):
+    file = tmp_path / "index.md"
+    file.write_text("my own words")
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(RESULTS), "--index", str(file)])
+    assert ended.value.code == 2
+    assert f"has no lines {BEGIN!r} and {END!r}" in capsys.readouterr().err
+    assert file.read_text() == "my own words"
+
+
+def test_only_what_is_between_the_marks_changes(tmp_path):
+    file = tmp_path / "index.md"
+    file.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    write_index(RESULTS, file)
+    text = file.read_text()
+    assert text.startswith(f"before\n{BEGIN}\n\n| paper |")
+    assert text.endswith(f"|\n\n{END}\nafter\n")
+    assert "old" not in text
