@@ -41,7 +41,7 @@ bench: $(INSTALLED)-bench
 	@echo "== speed of the data (about two minutes)"
 	@$(BIN)/python benchmarks/data.py --output docs/results/speed/data.json
 
-GALLERY := cat-overview cat-contrast astronaut-smoothing pagoda-offsets cat-receptive \
+GALLERY := cat-overview cat-steps cat-contrast astronaut-smoothing pagoda-offsets cat-receptive \
 	pagoda-draws retina-draws
 
 gallery: $(INSTALLED)

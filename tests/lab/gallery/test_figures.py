@@ -14,6 +14,8 @@ from prorandconv.lab.gallery.offsets import arrows, deformed
 from prorandconv.lab.gallery.overview import REPEATS, overview, trimmed
 from prorandconv.lab.gallery.picture import read_picture, shown
 from prorandconv.lab.gallery.receptive import extent, mean_influence, single, stacked
+from prorandconv.lab.gallery.steps import REPEATS as MORE
+from prorandconv.lab.gallery.steps import by_stage
 
 ORIGINALS = Path(__file__).parents[3] / "docs" / "gallery" / "originals"
 
@@ -41,6 +43,17 @@ def test_a_row_of_the_overview_repeats_the_seeds_first_draw(image):
     for repeats, picture in zip((0, *REPEATS), row.pictures, strict=True):
         expected = ProRandConv()(image, params=replace(draw, repeats=repeats))
         assert np.array_equal(pixels(picture), pixels(shown(expected)))
+
+
+def test_steps_lead_to_what_the_transform_makes_in_one_repetition_and_in_more(image):
+    augment = ProRandConv()
+    params = augment.draw(image, torch.Generator().manual_seed(0))
+    stages = by_stage(image, params)
+    assert not torch.equal(stages["convolve"], stages["deform"])
+    assert stages["standardise"].std((-2, -1), correction=0).allclose(torch.ones(3), atol=1e-3)
+    for name, repeats in {"tanh: L = 1": 1, **{f"L = {n}": n for n in MORE}}.items():
+        expected = augment(image, params=replace(params, repeats=repeats))
+        assert torch.allclose(stages[name], expected, atol=1e-4)
 
 
 def test_a_trimmed_kernel_is_the_middle_of_the_large_one_with_its_own_deviation(image):

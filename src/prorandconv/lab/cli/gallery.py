@@ -28,10 +28,11 @@ class Gallery:
         tyro.conf.arg(metavar="PICTURE ...", help_behavior_hint="(required)"),
     ]
     """image files; of each, the middle square is taken"""
-    figure: Literal["overview", "contrast", "smoothing", "offsets", "receptive", "draws"] = (
-        "overview"
-    )
-    """Fig. 2; Fig. 7 (a) to (c), (d), (e) and (f); receptive fields by gradients; random draws"""
+    figure: Literal[
+        "overview", "steps", "contrast", "smoothing", "offsets", "receptive", "draws"
+    ] = "overview"
+    """Fig. 2; one repetition by its steps; Fig. 7 (a) to (c), (d), (e) and (f);
+    receptive fields by gradients; random draws"""
     seed: int = 0
     """another seed has other draws"""
     size: int = 160

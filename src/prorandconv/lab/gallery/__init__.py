@@ -13,9 +13,11 @@ from .overview import overview
 from .receptive import receptive
 from .sheet import Sheet
 from .smoothing import smoothing
+from .steps import steps
 
 FIGURES: dict[str, Callable[[Tensor, int], Sheet]] = {
     "overview": overview,
+    "steps": steps,
     "contrast": contrast,
     "smoothing": smoothing,
     "offsets": offsets,
