@@ -73,7 +73,7 @@ def build(
     if weights is not None:
         load_weights(network, read_weights(weights), origin=str(weights))
     elif pretrained:
-        load_weights(network, _published(name), origin=f"torchvision's weights of {name}")
+        load_weights(network, published_weights(name), origin=f"torchvision's weights of {name}")
     return network
 
 
@@ -134,7 +134,8 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     return {name.removeprefix("module."): value for name, value in stored.items()}
 
 
-def _published(name: str) -> dict[str, Tensor]:
+def published_weights(name: str) -> dict[str, Tensor]:
+    """Torchvision's first ImageNet weights of a classifier, downloaded where they are missing."""
     try:
         published = torchvision.models.get_model_weights(name)["IMAGENET1K_V1"]
     except (KeyError, ValueError) as error:
@@ -155,7 +156,12 @@ def _published(name: str) -> dict[str, Tensor]:
 
 
 def load_weights(
-    network: nn.Module, stored: Mapping[str, Tensor], *, origin: str, other_classes: bool = True
+    network: nn.Module,
+    stored: Mapping[str, Tensor],
+    *,
+    origin: str,
+    other_classes: bool = True,
+    of: str = "this network",
 ) -> None:
     """Load weights strictly.
 
@@ -164,6 +170,7 @@ def load_weights(
         stored: the weights by name.
         origin: where they come from, for the message.
         other_classes: whether the classifier may differ; it then keeps its initial weights.
+        of: what is loaded into, for the message.
     """
     own = network.state_dict()
     head = f"{classifier(network)}." if other_classes else None
@@ -183,7 +190,7 @@ def load_weights(
     if problems:
         shown = "; ".join(problems[:3]) + (f"; {len(problems) - 3} more" if problems[3:] else "")
         but = ", but for the classifier" if other_classes else ""
-        raise ProRandConvError.about("weights", origin, f"weights of this network{but}: {shown}")
+        raise ProRandConvError.about("weights", origin, f"weights of {of}{but}: {shown}")
     network.load_state_dict(chosen, strict=False)
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from .. import ProRandConv
 from .data import get_benchmark
+from .data.images import labelled
 from .files import replacing, write_text
 from .pictures import picture_rows
 from .report.looks import LOOKS
@@ -163,7 +164,7 @@ def sheet(*, draws: int = 7, seed: int = 0) -> Image.Image:
         draws: how many draws, a row each.
         seed: of the draws.
     """
-    images = get_benchmark("digits-mini").load("mnist", "train")
+    images = labelled(get_benchmark("digits-mini").load("mnist", "train"))
     first = torch.stack([(images.labels == digit).nonzero()[0, 0] for digit in range(10)])
     (pixels,) = images.stored([first])
     x = pixels.expand(-1, 3, -1, -1).float() / 127.5 - 1

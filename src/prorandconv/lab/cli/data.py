@@ -151,13 +151,16 @@ class DataShow:
     def run(self, out: Console) -> int:
         """Draw and write the sheets."""
         from ..data import get_benchmark
+        from ..data.images import labelled
         from ..files import replacing
         from ..pictures import contact_sheet
 
         benchmark = get_benchmark(self.name, self.data_root)
         for domain in benchmark.present():
             path = self.output / f"{benchmark.name}-{domain}.png"
-            sheet = contact_sheet(benchmark.load(domain, "test"), per_class=self.per_class)
+            sheet = contact_sheet(
+                labelled(benchmark.load(domain, "test")), per_class=self.per_class
+            )
             with replacing(path) as temporary:
                 sheet.save(temporary)
             out.print(str(path), highlight=False)

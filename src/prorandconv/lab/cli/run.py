@@ -75,6 +75,7 @@ class Evaluate:
             print(json.dumps(found))
             return 0
         result = {
+            "config": trained.config.to_mapping(),
             "averaged": [name for name in trained.benchmark.domains if name in found],
             "absent": [n for n in trained.benchmark.missing() if n not in trained.config.source],
             self.loading.which: {"targets": found},
@@ -187,9 +188,13 @@ CHOICES = {
 
 
 def targets_table(result: Mapping[str, Any], paper: PaperRow | None) -> Table:
-    """Accuracies on the targets by choice of weights, beside the paper's."""
+    """Scores on the targets by choice of weights, beside the paper's."""
+    from ..run.result import evaluation_of
+
     choices = [name for name in CHOICES if result.get(name)]
-    table = Table(title="accuracy on unseen domains, %", title_justify="left")
+    evaluation = evaluation_of(result["config"])
+    metric = evaluation.metric
+    table = Table(title=f"{evaluation.title} on unseen domains, %", title_justify="left")
     table.add_column("target")
     for name in choices:
         epoch = result[name].get("epoch")
@@ -199,7 +204,7 @@ def targets_table(result: Mapping[str, Any], paper: PaperRow | None) -> Table:
     averaged = tuple(result["averaged"])
     names = dict.fromkeys([*averaged, *(result[choices[0]]["targets"] if choices else ())])
     for name in names:
-        cells = [f"{result[choice]['targets'][name]['accuracy']:.2f}" for choice in choices]
+        cells = [f"{result[choice]['targets'][name][metric]:.2f}" for choice in choices]
         if paper is not None:
             cells.append(f"{paper.targets[name]:.2f}" if name in paper.targets else "")
         table.add_row(name if name in averaged else f"{name} (extra)", *cells)
@@ -208,7 +213,7 @@ def targets_table(result: Mapping[str, Any], paper: PaperRow | None) -> Table:
         shown = [] if paper is None else ["" if published is None else f"{published:.2f}"]
         table.add_row(name, *["absent"] * len(choices), *shown)
     table.add_section()
-    cells = [_mean([result[c]["targets"][n]["accuracy"] for n in averaged]) for c in choices]
+    cells = [_mean([result[c]["targets"][n][metric] for n in averaged]) for c in choices]
     if paper is not None:
         average = paper.average_over(averaged)
         cells.append("" if average is None else f"{average:.2f}")

@@ -8,7 +8,8 @@ from .benchmarks import BENCHMARKS, get_benchmark
 if TYPE_CHECKING:
     from .benchmark import Benchmark, Domain, Identity, Recipe
     from .image_files import Options
-    from .images import Batches, ImageFormat, Images
+    from .images import Images
+    from .samples import Batches, ImageFormat, Samples
     from .splits import SPLITS, Split
 else:
     from ...lazy import on_first_use
@@ -17,14 +18,15 @@ else:
         __name__,
         {
             "SPLITS": "splits",
-            "Batches": "images",
+            "Batches": "samples",
             "Benchmark": "benchmark",
             "Domain": "benchmark",
             "Identity": "benchmark",
-            "ImageFormat": "images",
+            "ImageFormat": "samples",
             "Images": "images",
             "Options": "image_files",
             "Recipe": "benchmark",
+            "Samples": "samples",
             "Split": "splits",
         },
     )
@@ -41,6 +43,7 @@ __all__ = [
     "Images",
     "Options",
     "Recipe",
+    "Samples",
     "Split",
     "get_benchmark",
 ]

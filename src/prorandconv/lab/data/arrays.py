@@ -14,8 +14,9 @@ from torch import Tensor
 
 from ..errors import DataError
 from .benchmark import Counts, Domain, Findings
-from .images import DomainImages, ImageFormat, InMemoryImages
+from .images import DomainImages, InMemoryImages
 from .readers import DIGITS, Arrays, npz_names, read_npz
+from .samples import ImageFormat
 from .splits import Split
 
 PARTS = ("train", "test")

@@ -6,12 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from ...errors import ProRandConvError
 from ..errors import DataError, did_you_mean
 from .download import Download
-from .images import DomainImages, ImageFormat, Images
+from .samples import DomainSamples, ImageFormat, Samples
 from .splits import SPLITS, Split, fingerprint
+
+TaskName = Literal["classification", "segmentation"]
 
 Counts = Mapping[str, tuple[int, ...]]
 """Images of each class, by the part of the data set as it is published ("train", "test", "all")."""
@@ -33,7 +36,9 @@ class Recipe:
     weight_decay: float
     scheduler: str
     base_augmentation: bool
-    """random horizontal flip and translation of the training images"""
+    """flip and translate training images at random; of scenes scale, flip, colours and blur"""
+    pretrained: bool = False
+    """start from ImageNet weights"""
 
 
 DIGITS_RECIPE = Recipe(
@@ -58,6 +63,7 @@ PHOTO_RECIPE = Recipe(
     weight_decay=5e-4,
     scheduler="cosine",
     base_augmentation=True,
+    pretrained=True,
 )
 
 
@@ -104,7 +110,7 @@ class Domain(ABC):
         """Read and decode everything."""
 
     @abstractmethod
-    def load(self, split: Split) -> DomainImages:
+    def load(self, split: Split) -> DomainSamples:
         """The images of a split."""
 
     def not_found(self) -> DataError:
@@ -141,6 +147,8 @@ class Benchmark:
     """where to get the data and how to lay it out, as shown to users"""
     downloads: tuple[Download, ...] = ()
     """files that can be fetched"""
+    task: TaskName = "classification"
+    """what a network is to find: the class of an image, or of each of its pixels"""
     user_data: bool = False
     """whether the images are the user's own, so that the name does not say which they are"""
 
@@ -195,7 +203,7 @@ class Benchmark:
             "domain", name, f"one of {', '.join(self.members)} of benchmark {self.name!r}{hint}"
         )
 
-    def load(self, domains: str | Sequence[str], split: Split) -> Images:
+    def load(self, domains: str | Sequence[str], split: Split) -> Samples:
         """The images of a split of one domain, or of several joined in the given order.
 
         Args:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import struct
 import warnings
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -65,6 +67,22 @@ def decode(path: Path | str) -> Decoded:
         DataError: the file is missing, unreadable, truncated, not an image, too large, or of a kind
             without an obvious 8-bit picture.
     """
+    return read_image(path, _decoded)
+
+
+T = TypeVar("T")
+
+
+def read_image(path: Path | str, convert: Callable[[ImageFile.ImageFile], T]) -> T:
+    """Open an image file that is there as a whole, and make something of it.
+
+    Args:
+        path: the file.
+        convert: what to make of the opened image.
+
+    Raises:
+        DataError: see :func:`decode`.
+    """
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
@@ -81,7 +99,7 @@ def decode(path: Path | str) -> Decoded:
                     _require_all_rows(data)
                 elif opened.format == "TIFF":
                     _require_all_strips(opened)
-                return _decoded(opened)
+                return convert(opened)
     except UnidentifiedImageError:
         raise DataError.at(path, "not an image", "remove it, or replace it by one") from None
     except _UnusualError as error:

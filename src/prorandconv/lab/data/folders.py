@@ -11,8 +11,9 @@ from ..errors import DataError, did_you_mean
 from .benchmark import PHOTO_RECIPE, Benchmark, Counts, Domain, Findings, Published
 from .decoding import SUFFIXES
 from .image_files import FolderImages, ImageFile, Options
-from .images import DomainImages, ImageFormat
-from .inspection import inspect, intact
+from .images import DomainImages
+from .inspection import inspect, intact, look_at_image
+from .samples import ImageFormat
 from .splits import PublishedList, Split, find_lists, stratified_split
 
 _NOT_DATA = frozenset({"thumbs.db", "desktop.ini"})
@@ -184,7 +185,7 @@ class FolderDomain(Domain):
         except DataError as error:
             return Findings({}, (str(error),))
         paths = [file.path for file in files.values()]
-        seen = inspect(paths, title=self.name, workers=self.options.processes)
+        seen = inspect(paths, look_at_image, title=self.name, workers=self.options.processes)
         notes = [f"split: {rule}, {len(training)} train, {len(validation)} val"]
         notes += [f"{path}: {s.conversion}" for path, s in seen.items() if s.conversion]
         broken = tuple(state.problem for state in seen.values() if state.problem)
@@ -230,7 +231,8 @@ class FolderDomain(Domain):
         files = self.files()
         contents = intact(
             self.folder / self.name,
-            [file.path for file in files.values()],
+            {file.path: (file.path,) for file in files.values()},
+            look_at_image,
             title=self.name,
             workers=self.options.processes,
         )

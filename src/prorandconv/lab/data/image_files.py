@@ -14,8 +14,9 @@ from typing_extensions import Self
 
 from ...errors import ProRandConvError
 from .decoding import decode
-from .images import DomainImages, ImageFormat
+from .images import DomainImages
 from .pixels import resize
+from .samples import ImageFormat
 from .splits import Split, fingerprint
 
 CACHE_BYTES = 2 * 1024**3
@@ -27,7 +28,7 @@ FEW = 16
 
 @dataclass
 class DecodedCache:
-    """Decoded images by path, up to a limit of bytes; what is in stays in.
+    """Decoded images by path and size, up to a limit of bytes; what is in stays in.
 
     An epoch reads every image once in a new order: evicting the oldest would throw out exactly
     what the next epoch reads, so a full cache simply takes no more.
@@ -35,11 +36,11 @@ class DecodedCache:
 
     limit: int = CACHE_BYTES
     used: int = 0
-    images: dict[tuple[Path, int], Tensor] = field(default_factory=dict)
+    images: dict[tuple[Path, int | None], Tensor] = field(default_factory=dict)
 
-    def offer(self, path: Path, image: Tensor) -> None:
-        """Keep an image if there is room."""
-        key = (path, image.shape[-1])
+    def offer(self, path: Path, size: int | None, image: Tensor) -> None:
+        """Keep an image if there is room; without a size, it is that of the file."""
+        key = (path, size)
         if key not in self.images and self.used + image.nbytes <= self.limit:
             # A slice of a worker's batch would keep the whole batch alive.
             self.images[key] = image.clone()
@@ -177,7 +178,7 @@ class FolderImages(DomainImages):
             images = _unpacked(next(decoded), size) if positions else []
             fresh = dict(zip(positions, images, strict=True))
             for i, image in fresh.items():
-                cache.offer(self.paths[i], image)
+                cache.offer(self.paths[i], size, image)
             batch = [
                 fresh[i] if i in fresh else cache.images[self.paths[i], size]
                 for i in index.tolist()

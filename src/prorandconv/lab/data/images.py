@@ -1,8 +1,8 @@
-"""Labelled images of one split, and the order in which an epoch goes through them."""
+"""Images with a label each: of one split, and the order in which an epoch goes through them."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,20 +12,9 @@ from typing_extensions import Self
 
 from ...errors import ProRandConvError
 from .pixels import flip, jitter_maps, normalise, resize, translate, warp
+from .samples import Batch, DomainSamples, Samples, chosen_positions
+from .samples import ImageFormat as ImageFormat
 from .splits import Split, fingerprint
-
-Batch = tuple[Tensor, Tensor]
-
-
-@dataclass(frozen=True)
-class ImageFormat:
-    """How a benchmark's images reach the network."""
-
-    image_size: int
-    mean: tuple[float, float, float]
-    std: tuple[float, float, float]
-    base_augmentation: bool
-    """whether training images are randomly flipped and translated"""
 
 
 @dataclass(frozen=True)
@@ -80,7 +69,7 @@ class EpochPlan:
         return images if self.maps is None else warp(images, self.maps.to(images.device))
 
 
-class Images(ABC):
+class Images(Samples):
     """Labelled images of one split of one domain, or of several joined.
 
     Args:
@@ -99,77 +88,27 @@ class Images(ABC):
         format: ImageFormat,
         fingerprint: str,
     ) -> None:
+        super().__init__(classes, split, format, fingerprint)
         self.labels = labels
-        self.classes = classes
-        self.split = split
-        self.format = format
-        self.fingerprint = fingerprint
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def batches(
-        self,
-        batch_size: int,
-        *,
-        generator: torch.Generator | None = None,
-        augment: bool = False,
-        jitter: float = 0.0,
-        device: torch.device | str = "cpu",
-        drop_last: bool = False,
-        start: int = 0,
-        shard: tuple[int, int] = (0, 1),
-    ) -> Batches:
-        """Go once through the images.
+    def limited(self, count: int) -> Subset:
+        """So many of these images; see :meth:`Samples.limited`."""
+        return Subset(self, count)
 
-        All random numbers of the epoch are drawn from the generator in this call and in the same
-        number whatever ``start`` is: the same state of the generator gives the same epoch, and
-        the batches before ``start`` are neither read nor decoded.
+    def plan(self, generator: torch.Generator | None, *, augment: bool, jitter: float) -> EpochPlan:
+        """The order of an epoch, its base augmentation and its jitter."""
+        return EpochPlan.draw(len(self), generator, augment=augment, jitter=jitter)
 
-        Args:
-            batch_size: images in a batch.
-            generator: shuffles, and draws the base augmentation; a CPU generator. None keeps the
-                stored order.
-            augment: apply the benchmark's base augmentation (none for Digits); training only.
-            jitter: strength from 0 to 1 of a random zoom, shift and turn; training only.
-            device: where batches go.
-            drop_last: leave out a last batch that is not full.
-            start: the first batch wanted.
-            shard: (rank, number of ranks): each rank gets its own part of the epoch, all of the
-                same length.
-
-        Returns:
-            An iterable, with a length, of float32 images ``(n, 3, S, S)``, normalised, and int64
-            labels ``(n,)``.
-        """
-        if batch_size < 1:
-            raise ProRandConvError.about("batch_size", batch_size, "a whole number from 1")
-        if augment and self.split != "train":
-            raise ProRandConvError.about(
-                "augment", augment, f"False: the {self.split} split is never augmented"
-            )
-        if jitter and self.split != "train":
-            raise ProRandConvError.about(
-                "jitter", jitter, f"0: the {self.split} split is never augmented"
-            )
-        if (augment or jitter) and generator is None:
-            raise ProRandConvError.about("generator", generator, "a generator, to augment with")
-        rank, ranks = shard
-        if not 0 <= rank < ranks:
-            raise ProRandConvError.about("shard", shard, "(rank, ranks) with 0 <= rank < ranks")
-        plan = EpochPlan.draw(
-            len(self),
-            generator,
-            augment=augment and self.format.base_augmentation,
-            jitter=jitter,
-        )
-        positions = torch.arange(rank, len(self) // ranks * ranks, ranks)
-        parts = list(torch.split(positions, batch_size))
-        if drop_last and parts and len(parts[-1]) < batch_size:
-            parts.pop()
-        if not 0 <= start <= len(parts):
-            raise ProRandConvError.about("start", start, f"a batch from 0 to {len(parts)}")
-        return Batches(self, [plan.part(p) for p in parts[start:]], torch.device(device))
+    def made(self, parts: Sequence[EpochPlan], device: torch.device) -> Iterator[Batch]:
+        """Read, augment and normalise batches; see :meth:`Samples.made`."""
+        stored = self.stored([part.order for part in parts])
+        for part, pixels in zip(parts, stored, strict=True):
+            moved = part.augmented(pixels.to(device, non_blocking=True))
+            labels = self.labels[part.order].to(device, non_blocking=True)
+            yield normalise(moved, self.format.mean, self.format.std), labels
 
     @abstractmethod
     def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
@@ -183,33 +122,17 @@ class Images(ABC):
         """
 
 
-class Batches:
-    """One pass over :class:`Images`, or what is left of it."""
-
-    def __init__(self, images: Images, parts: Sequence[EpochPlan], device: torch.device) -> None:
-        self._images = images
-        self._parts = parts
-        self._device = device
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def __iter__(self) -> Iterator[Batch]:
-        form = self._images.format
-        stored = self._images.stored([part.order for part in self._parts])
-        for part, pixels in zip(self._parts, stored, strict=True):
-            moved = part.augmented(pixels.to(self._device, non_blocking=True))
-            labels = self._images.labels[part.order].to(self._device, non_blocking=True)
-            yield normalise(moved, form.mean, form.std), labels
+class DomainImages(Images, DomainSamples):
+    """A split as a domain of labelled images gives it."""
 
 
-class DomainImages(Images):
-    """A split as a domain gives it; those of several domains can be joined."""
-
-    @classmethod
-    @abstractmethod
-    def joined(cls, sets: Sequence[Self]) -> Self:
-        """The images of several sets of this kind as one, in the given order."""
+def labelled(samples: Samples) -> Images:
+    """The samples, if they are images with a label each; refuses scenes with masks."""
+    if not isinstance(samples, Images):
+        raise ProRandConvError.about(
+            "benchmark", "scenes with masks", "a benchmark whose images have one class each"
+        )
+    return samples
 
 
 class InMemoryImages(DomainImages):
@@ -262,9 +185,7 @@ class Subset(Images):
     """
 
     def __init__(self, images: Images, count: int) -> None:
-        # Not the first ones, nor every n-th: sets may be sorted, or their classes take turns.
-        generator = torch.Generator().manual_seed(0)
-        index = torch.randperm(len(images), generator=generator)[:count].sort().values
+        index = chosen_positions(len(images), count)
         content = fingerprint([images.fingerprint, str(len(index))])
         super().__init__(images.labels[index], images.classes, images.split, images.format, content)
         self.images = images

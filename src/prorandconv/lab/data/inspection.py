@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from torch.utils.data import DataLoader, Dataset
 
@@ -32,72 +33,105 @@ class FileState:
     """why it cannot be decoded"""
 
 
+Item = TypeVar("Item", bound=Hashable)
+"""An image file, or an image with its mask."""
+
+
+def look_at_image(path: Path) -> FileState:
+    """Decode an image file; raises whatever is wrong with it."""
+    conversion = decode(path).conversion
+    return FileState(content_hash(path), conversion)
+
+
+def content_hash(*paths: Path) -> str:
+    """A hash of the bytes of files."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:32]
+
+
 @dataclass(frozen=True)
-class _Inspector(Dataset[FileState]):
-    paths: Sequence[Path]
+class _Inspector(Dataset[FileState], Generic[Item]):
+    items: Sequence[Item]
+    look: Callable[[Item], FileState]
 
     def __getitem__(self, position: int) -> FileState:
-        path = self.paths[position]
         try:
-            conversion = decode(path).conversion
-            return FileState(hashlib.sha256(path.read_bytes()).hexdigest()[:32], conversion)
+            return self.look(self.items[position])
         except (DataError, OSError) as error:
             return FileState(problem=str(error))
 
     def __len__(self) -> int:
-        return len(self.paths)
+        return len(self.items)
 
 
-def inspect(paths: Sequence[Path], *, title: str, workers: int) -> dict[Path, FileState]:
-    """Read and decode every file once.
+def inspect(
+    items: Sequence[Item], look: Callable[[Item], FileState], *, title: str, workers: int
+) -> dict[Item, FileState]:
+    """Read and decode everything once.
 
     Args:
-        paths: the files.
+        items: image files, or images with masks.
+        look: reads and decodes one of them.
         title: whose files they are, for the progress bar.
         workers: processes that decode; 0 decodes in this one.
     """
     loader = DataLoader(
-        _Inspector(paths),
+        _Inspector(items, look),
         batch_size=32,
         collate_fn=list,
-        num_workers=0 if len(paths) <= FEW else workers,
+        num_workers=0 if len(items) <= FEW else workers,
         generator=unused_generator(),
     )
     states: list[FileState] = []
-    with progress(f"decoding {title}", len(paths), unit="images") as advance:
+    with progress(f"decoding {title}", len(items), unit="images") as advance:
         for batch in loader:
             states += batch
             advance(len(batch))
-    return dict(zip(paths, states, strict=True))
+    return dict(zip(items, states, strict=True))
 
 
-def intact(folder: Path, paths: Sequence[Path], *, title: str, workers: int) -> dict[Path, str]:
-    """Content hashes of image files, all of which can be decoded.
+def intact(
+    folder: Path,
+    items: Mapping[Item, tuple[Path, ...]],
+    look: Callable[[Item], FileState],
+    *,
+    title: str,
+    workers: int,
+    checked: str = "",
+) -> dict[Item, str]:
+    """Content hashes of images, all of which can be decoded.
 
     Files are read and decoded once; what was found is kept in the cache folder until a file's
     size or one of its times changes.
 
     Args:
         folder: what the files are in.
-        paths: the files.
+        items: image files, or images with masks, and the files that each consists of.
+        look: reads and decodes one of them.
         title: whose files they are, for messages.
         workers: processes that decode; 0 decodes in this one.
+        checked: what else was looked for, so that a change of it means another look.
 
     Raises:
         DataError: names the files that cannot be decoded.
     """
     kept = cache_folder() / "intact" / f"{fingerprint([str(folder.absolute())])}.json"
     known = _kept(kept)
-    stamps = {path: _stamp(path) for path in paths}
-    hashes = {path: known[stamp] for path, stamp in stamps.items() if stamp in known}
-    unknown = [path for path in paths if path not in hashes]
+    stamps = {
+        item: " ".join([*map(_stamp, files), *([checked] if checked else [])])
+        for item, files in items.items()
+    }
+    hashes = {item: known[stamp] for item, stamp in stamps.items() if stamp in known}
+    unknown = [item for item in items if item not in hashes]
     if not unknown:
         return hashes
-    states = inspect(unknown, title=title, workers=workers)
-    hashes |= {path: state.content for path, state in states.items() if not state.problem}
+    states = inspect(unknown, look, title=title, workers=workers)
+    hashes |= {item: state.content for item, state in states.items() if not state.problem}
     with suppress(OSError), replacing(kept) as temporary:  # kept to save time, no more
-        temporary.write_text(json.dumps({stamps[path]: hashes[path] for path in hashes}))
-    if converted := {path: s.conversion for path, s in states.items() if s.conversion}:
+        temporary.write_text(json.dumps({stamps[item]: hashes[item] for item in hashes}))
+    if converted := {items[one][0]: s.conversion for one, s in states.items() if s.conversion}:
         first, what = next(iter(converted.items()))
         warnings.warn(
             f"{title}: {len(converted)} image(s) are not 8-bit grey or RGB, the first is "

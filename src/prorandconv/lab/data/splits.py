@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,33 @@ def stratified_split(
         chosen.update(ranked[:count])
     everyone = range(len(names))
     return [i for i in everyone if i not in chosen], [i for i in everyone if i in chosen]
+
+
+def block_split(
+    names: Sequence[str], *, blocks: int = 20, share: float = 0.1, seed: int = 0
+) -> tuple[list[int], list[int]]:
+    """Split frames into training and validation by blocks of neighbours.
+
+    Neighbouring frames of a recording are alike: taken one by one, validation images would be
+    known from training. The order of names cuts the frames into blocks; a hash of seed and first
+    name orders the blocks, and the first ones are for validation.
+
+    Args:
+        names: a name for each frame that is the same on every machine.
+        blocks: how many blocks there are, or one for each frame if there are fewer frames.
+        share: validation's share of the blocks, at least one where there are two.
+        seed: another seed gives another split.
+
+    Returns:
+        Positions of the training and of the validation frames, in the order of their names.
+    """
+    order = sorted(range(len(names)), key=lambda i: names[i])
+    count = min(blocks, len(order))
+    cuts = [len(order) * block // max(count, 1) for block in range(count + 1)]
+    cut = [order[begin:end] for begin, end in itertools.pairwise(cuts)]
+    ranked = sorted(cut, key=lambda block: fingerprint([str(seed), names[block[0]]]))
+    chosen: set[int] = set().union(*ranked[: max(round(count * share), 1) if count > 1 else 0])
+    return [i for i in order if i not in chosen], [i for i in order if i in chosen]
 
 
 def fingerprint(parts: Iterable[str | bytes | memoryview]) -> str:

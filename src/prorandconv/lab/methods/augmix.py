@@ -59,6 +59,11 @@ class AugMix(Method):
         if not 0.1 <= self.severity <= LEVELS:
             raise ProRandConvError.about("severity", self.severity, f"from 0.1 to {LEVELS}")
 
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Images with one class only: some of its operations move pixels."""
+        return ("classification",)
+
     def augmentation(self, format: ImageFormat) -> Augment:
         """One view: each image blended with its mixed chains."""
 

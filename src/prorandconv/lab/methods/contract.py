@@ -22,6 +22,11 @@ class Method:
     ``adapt`` if another network is to be evaluated.
     """
 
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """What it can train for; what moves pixels must move their labels too."""
+        return ("classification", "segmentation")
+
     def augmentation(self, format: ImageFormat) -> Augment | None:
         """One draw of what this method does to images of this format; None: it leaves them."""
         return None

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ..data import ImageFormat, Images
+from ..data import ImageFormat, Samples
 
 Augment = Callable[[Tensor, torch.Generator], Tensor]
 """(images, generator) -> as many augmented images.
@@ -24,7 +24,8 @@ lives on the CPU: the same state gives the same images.
 Loss = Callable[[nn.Module, Tensor, Tensor, torch.Generator], Tensor]
 """(network, images, labels, generator) -> the loss to be minimised.
 
-As for :data:`Augment`; labels are ``(N,)``, and the loss is a scalar.
+As for :data:`Augment`; labels are ``(N,)``, or ``(N, S, S)`` if each pixel has one, and the loss is
+a scalar.
 """
 
 Losses = dict[str, Tensor]
@@ -54,7 +55,7 @@ class Task:
     epochs: int
     steps: int
     """of an epoch"""
-    source: Images
+    source: Samples
     """for passes over all training images"""
     gather: Callable[[Tensor], Tensor]
     """the same tensor of all processes, joined along the first dimension"""
@@ -89,7 +90,7 @@ class Learner(nn.Module, ABC):
 
         Args:
             images: normalised, ``(N, 3, S, S)``.
-            labels: ``(N,)``.
+            labels: ``(N,)``, or ``(N, S, S)`` if each pixel has one.
             generator: where everything random comes from; it lives on the CPU.
         """
 

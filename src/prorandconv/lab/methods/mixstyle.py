@@ -41,6 +41,11 @@ class MixStyle(Method):
         if not self.alpha > 0:
             raise ProRandConvError.about("alpha", self.alpha, "a number above 0")
 
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Images with one class only."""
+        return ("classification",)
+
     def loss(self, format: ImageFormat) -> Loss:
         """Cross-entropy, while styles are mixed."""
 

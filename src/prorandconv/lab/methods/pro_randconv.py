@@ -61,6 +61,8 @@ class ProRandConvMethod(Augmenting):
     """feed [-1, 1] to the network as it is, or mapped to the range of normalised pixels"""
     mode: Literal["batch", "sample"] = "batch"
     """one draw for the mini-batch, or one for each image"""
+    p: float = 1.0
+    """share of the images that are augmented; the others stay as they are"""
     consistency: float = 0.0
     """λ, the weight of the Jensen-Shannon divergence of predictions for all views; 0: none"""
     views: int = 1
@@ -100,6 +102,7 @@ class ProRandConvMethod(Augmenting):
             mean=format.mean,
             std=format.std,
             mode=self.mode,
+            p=self.p,
         )
 
         return lambda x, generator: augment(x, params=augment.draw(x, generator))

@@ -71,7 +71,17 @@ class Grayscale(Traditional):
 
 
 @dataclass(frozen=True)
-class Perspective(Traditional):
+class Moving(Traditional):
+    """An augmentation that moves pixels, and not their labels."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Images with one class only."""
+        return ("classification",)
+
+
+@dataclass(frozen=True)
+class Perspective(Moving):
     """Mini-batches are seen from the side at random."""
 
     distortion: float = 0.5
@@ -85,7 +95,7 @@ class Perspective(Traditional):
 
 
 @dataclass(frozen=True)
-class Rotate(Traditional):
+class Rotate(Moving):
     """Each mini-batch is turned by a random angle."""
 
     degrees: float = 30.0
@@ -97,7 +107,7 @@ class Rotate(Traditional):
 
 
 @dataclass(frozen=True)
-class AutoAugment(Traditional):
+class AutoAugment(Moving):
     """Each mini-batch goes through a random pair of operations of a learnt policy (Cubuk 2019)."""
 
     policy: Literal["imagenet", "cifar10", "svhn"] = "imagenet"
@@ -109,7 +119,7 @@ class AutoAugment(Traditional):
 
 
 @dataclass(frozen=True)
-class RandAugment(Traditional):
+class RandAugment(Moving):
     """Each mini-batch goes through some random operations of one magnitude (Cubuk 2020)."""
 
     operations: int = 2

@@ -10,9 +10,9 @@ from typing import Any
 from ..methods import METHODS
 from ..paper import changed_options, paper_row, paper_tables
 from ..run.config import RunConfig
-from ..run.evaluation import Evaluation
 from ..study.fingerprints import conflicts, described
 from ..study.table import Cell, Table
+from ..tasks.contract import Evaluation
 from .read import Plain, ReportedRun
 
 FREE = ("format", "method", "options", "seed", "data", "data_root", "target_every")
@@ -65,7 +65,7 @@ class Comparison:
         if not found:
             return None
         counts = zip(*(one.confusion for one in found), strict=True)
-        return Evaluation(tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in counts))
+        return type(found[0])(tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in counts))
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ def table_of(comparison: Comparison, name: str) -> Table:
     for row, of_seeds in comparison.rows.items():
         paper = paper_row(comparison.firsts[row].config)
         for target in targets:
-            found = [_accuracy(of_seeds.get(seed), target) for seed in seeds]
+            found = [_score(of_seeds.get(seed), target) for seed in seeds]
             cells[row, target] = Cell(
                 tuple(found), paper.targets.get(target) if paper is not None else None
             )
@@ -193,8 +193,8 @@ def table_of(comparison: Comparison, name: str) -> Table:
     )
 
 
-def _accuracy(run: ReportedRun | None, target: str) -> float | None:
-    return run.targets[target].accuracy if run is not None and target in run.targets else None
+def _score(run: ReportedRun | None, target: str) -> float | None:
+    return run.targets[target].score if run is not None and target in run.targets else None
 
 
 def _reference(comparison: Comparison) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..run.evaluation import Evaluation
+from ..tasks.contract import Evaluation
 from .compare import Comparison
 
 
@@ -58,4 +58,4 @@ def shares(counts: Evaluation) -> tuple[tuple[float, ...], ...]:
 def _matrix(target: str, counts: Evaluation, classes: tuple[str, ...]) -> ConfusionMatrix:
     size = len(counts.confusion)
     names = classes if len(classes) == size else tuple(map(str, range(size)))
-    return ConfusionMatrix(target, counts.accuracy, names, shares(counts))
+    return ConfusionMatrix(target, counts.score, names, shares(counts))

@@ -80,9 +80,9 @@ def _listed(home: Path) -> ListedRun:
         run.config["seed"],
         run.epoch,
         run.config["epochs"],
-        (best or last).get("val_accuracy"),
+        (best or last).get(run.validated),
         best.get("average"),
-        {name: target.accuracy for name, target in run.targets.items()},
+        {name: target.score for name, target in run.targets.items()},
     )
 
 

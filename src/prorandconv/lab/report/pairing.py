@@ -11,6 +11,7 @@ import torch
 
 from ...errors import ProRandConvError
 from ..data import Images
+from ..data.images import labelled
 from ..progress import progress
 from ..run.evaluation import Targets, classified
 from ..run.trained import Trained, load_trained
@@ -101,7 +102,7 @@ def compare_runs(
             for seed, one in seeds.items():
                 found[seed] = {}
                 for target in targets.names:
-                    found[seed][target] = _judged(one, targets[target])
+                    found[seed][target] = _judged(one, labelled(targets[target]))
                     advance(1)
             judged.append(Group(name, found))
     return [_compared(judged[0], g, targets.averaged, first.classes) for g in judged[1:]]

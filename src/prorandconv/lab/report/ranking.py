@@ -75,7 +75,7 @@ def _lines(run: ReportedRun, without: Collection[str]) -> list[dict[str, float]]
         if left and line.get("average") is not None:
             found.append(
                 {
-                    "val": line["val_accuracy"],
+                    "val": line[run.validated],
                     "val_shifted": statistics.fmean(left),
                     "average": line["average"],
                 }

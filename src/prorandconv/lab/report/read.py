@@ -19,10 +19,10 @@ from ...errors import ProRandConvError
 from ..errors import ReportError
 from ..run.config import PLACES
 from ..run.directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, notes
-from ..run.evaluation import Evaluation
-from ..run.result import selected
+from ..run.result import evaluation_of, selected, validation_score
 from ..study.fingerprints import conflicts, fingerprints
 from ..study.table import STUDY, Table
+from ..tasks.contract import Evaluation
 
 REMEDY = "repair or remove it"
 STORED = f"its figures are those stored in {STUDY}"
@@ -69,6 +69,11 @@ class ReportedRun:
         return {} if self.result is None else _targets(self.result)
 
     @property
+    def validated(self) -> str:
+        """The name of the score on validation samples, in metrics and result."""
+        return validation_score(evaluation_of(self.config).metric)
+
+    @property
     def data(self) -> dict[str, str]:
         """Fingerprints of the data it was trained and measured on; empty if not done."""
         return {} if self.result is None else fingerprints(self.result)
@@ -86,7 +91,9 @@ class ReportedRun:
         return cls(
             path,
             config,
-            _lines(path / METRICS, ("epoch", "val_accuracy"), problems),
+            _lines(
+                path / METRICS, ("epoch", validation_score(evaluation_of(config).metric)), problems
+            ),
             result,
             environment,
             sum(time["training_s"] + time["evaluation_s"] for time in times),
@@ -233,7 +240,8 @@ def _config(stored: Plain, path: Path) -> Plain:
 
 def _targets(result: Plain) -> dict[str, Evaluation]:
     stored = selected(result)["targets"]
-    return {name: Evaluation.from_mapping(target) for name, target in stored.items()}
+    kind = evaluation_of(result["config"])
+    return {name: kind.from_mapping(target) for name, target in stored.items()}
 
 
 def _result(path: Path) -> Plain:
@@ -241,7 +249,7 @@ def _result(path: Path) -> Plain:
     try:
         _config(stored["config"], path)
         for target in _targets(stored).values():
-            _ = target.accuracy
+            _ = target.score
         _ = [list(stored[name]) for name in ("averaged", "absent", "classes")]
         fingerprints(stored)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:

@@ -8,13 +8,13 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from ..data import Benchmark, Images, Options, Split, get_benchmark
-from ..data.images import InMemoryImages, Subset
+from ..data import Benchmark, Options, Samples, Split, get_benchmark
+from ..data.images import InMemoryImages, labelled
 from ..data.shifts import all_shifted
 from ..errors import DataError, RunError
 from ..files import data_root
 from ..methods.learner import Learner, Task
-from ..models import build
+from ..tasks import get_task
 from .config import RunConfig
 from .evaluation import Targets
 from .identity import DataIdentity
@@ -57,7 +57,7 @@ class RunData:
         benchmark = benchmark_of(config)
         self.training = _source(config, benchmark, "train", config.train_images)
         self.validation = _source(config, benchmark, "val", config.test_images)
-        self.shifted = all_shifted(self.validation) if config.shifted_validation else {}
+        self.shifted = all_shifted(labelled(self.validation)) if config.shifted_validation else {}
         self.targets = Targets(benchmark, config.source, config.test_images)
 
     @cached_property
@@ -67,16 +67,19 @@ class RunData:
         return sources | {name: self.targets[name].fingerprint for name in self.targets.names}
 
 
-def _source(config: RunConfig, benchmark: Benchmark, split: Split, limit: int | None) -> Images:
+def _source(config: RunConfig, benchmark: Benchmark, split: Split, limit: int | None) -> Samples:
     """The source's images of a split; a run needs some of both."""
     images = benchmark.load(config.source, split)
-    least = config.processes if split == "train" else 1
+    least = 1
+    if split == "train":
+        whole = get_task(config.task).whole_batches
+        least = config.batch_size if whole else config.processes
     if len(images) < least:
         raise RunError(
             f"source {'+'.join(config.source)} has {len(images)} images for the {split} split, "
             f"and at least {least} are needed: give each class more images"
         )
-    return images if limit is None else Subset(images, limit)
+    return images if limit is None else images.limited(limit)
 
 
 def network_of(config: RunConfig, *, initial: bool = False) -> nn.Module:
@@ -87,7 +90,7 @@ def network_of(config: RunConfig, *, initial: bool = False) -> nn.Module:
         initial: load the weights that training begins with, where the config asks for some.
     """
     own = config.identity
-    network = build(
+    network = get_task(config.task).build(
         config.network,
         classes=len(own.classes),
         image_size=own.image_size,
@@ -100,7 +103,7 @@ def network_of(config: RunConfig, *, initial: bool = False) -> nn.Module:
 def learner_of(
     config: RunConfig,
     network: nn.Module,
-    source: Images | None = None,
+    source: Samples | None = None,
     steps: int = 1,
     gather: Callable[[Tensor], Tensor] = lambda tensor: tensor,
 ) -> Learner:

@@ -27,8 +27,18 @@ if TYPE_CHECKING:  # a config is read without waiting for what loads data
 FORMAT = 2
 """Of config.json. Files without a number are completed like those that users write."""
 
-ADDED: tuple[str, ...] = ("image_size", "average", "jitter", "select", "shifted_validation")
+ADDED: tuple[str, ...] = (
+    "image_size",
+    "average",
+    "jitter",
+    "select",
+    "shifted_validation",
+    "task",
+)
 """Fields that came later: files of this format may lack them and have their default then."""
+
+CLASSIFICATION_ONLY = {"jitter": 0.0, "shifted_validation": False}
+"""Fields that only images with one class have a use for, and what they are elsewhere."""
 
 PLACES = ("data_root", "weights")
 """Fields that say where things are."""
@@ -45,17 +55,19 @@ class RunConfig:
     """
 
     benchmark: str = "digits"
-    """digits, pacs, officehome, vlcs, folder or digits-mini"""
+    """digits, pacs, officehome, vlcs, folder or digits-mini; with masks: street, segfolder or
+    shapes-mini"""
     source: tuple[str, ...] = ("mnist",)
     """domain or domains to train on; the other domains are the targets"""
     method: str = "pro-randconv"
     """erm, randconv, progressive, pro-randconv, color-jitter, grayscale, perspective, rotate,
-    autoaugment, randaugment, augmix, mixstyle, or package.module:function"""
+    autoaugment, randaugment, augmix, mixstyle, or package.module:function; of Table 6 ours-a to
+    ours-d"""
     options: Method = field(default_factory=lambda: method_class("pro-randconv")())
     """options of the method"""
     network: str = "lenet"
     """lenet, alexnet, resnet18, resnet50, any other classifier of torchvision, or
-    package.module:function"""
+    package.module:function; for masks <architecture>-<encoder>, such as deeplabv3plus-resnet50"""
     pretrained: bool = False
     """start from torchvision's ImageNet weights"""
     weights: OrDefault[Path] = None
@@ -72,14 +84,16 @@ class RunConfig:
     """momentum of SGD"""
     weight_decay: float = 0.0
     """weight decay"""
-    schedule: Literal["cosine", "constant"] = "cosine"
-    """learning-rate schedule, by epoch"""
+    schedule: Literal["cosine", "poly", "constant"] = "cosine"
+    """learning-rate schedule: cosine by epoch, or polynomial of power 0.9 by step"""
     average: Literal["none", "ema", "swad"] = "none"
     """evaluate averages of the weights: moving over all steps, or over those of the second half"""
     image_size: OrDefault[int] = None
-    """side in pixels that photos are resized to (default: the benchmark's)"""
+    """side in pixels that photos are resized to, or that scenes are cropped to (default: the
+    benchmark's)"""
     base_augmentation: bool = False
-    """flip and translate training images at random, where the benchmark does so"""
+    """change training images at random as the benchmark does: flip and translate, or of scenes
+    scale, flip, colours and blur"""
     jitter: float = 0.0
     """zoom, shift and turn each training image at random: up to 1.4, 20 % and 15° for 1; 0: not"""
     train_images: OrDefault[int] = None
@@ -104,6 +118,8 @@ class RunConfig:
     """number of machines"""
     data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
+    task: Suppress[Literal["classification", "segmentation"]] = "classification"
+    """what the network finds: the class of an image, or of each pixel; the benchmark says which"""
     data: Suppress[DataIdentity | None] = None
     """what the data is, as it was found when the config was made"""
 
@@ -139,6 +155,16 @@ class RunConfig:
             isinstance(self.options, method_class(self.method)) or ":" in self.method,
             f"the options of {self.method}",
         )
+
+        _require(
+            "method",
+            self.method,
+            self.task in self.options.tasks,
+            f"a method for {self.task}, with options that fit it",
+        )
+        for name, value in CLASSIFICATION_ONLY.items() if self.task != "classification" else ():
+            own = getattr(self, name)
+            _require(name, own, own == value, f"{value} for {self.task}")
 
     @property
     def processes(self) -> int:
@@ -206,7 +232,7 @@ class RunConfig:
             changes["image_size"] = None
         defaults: dict[str, Any] = {
             "network": known.network,
-            "pretrained": known.network != "lenet" and not own_weights,
+            "pretrained": recipe.pretrained and not own_weights,
             "epochs": recipe.epochs if len(own) == 1 else recipe.epochs_multi_source,
             "batch_size": recipe.batch_size,
             "learning_rate": recipe.learning_rate,
@@ -221,7 +247,7 @@ class RunConfig:
             method=method,
             options=options,
             data_root=None if data_root is None else Path(data_root),
-            **{**defaults, **changes, "data": DataIdentity.of(known)},
+            **{**defaults, **changes, "task": known.task, "data": DataIdentity.of(known)},
         )
 
     @classmethod

@@ -32,10 +32,11 @@ class RoomForEcho(Console):
 
 
 class RunDisplay:
-    """Shows epoch, loss, accuracy, images per second and time left, on standard error.
+    """Shows epoch, loss, score, images per second and time left, on standard error.
 
     Args:
         title: what is being trained.
+        score: what networks are measured by: its name in the metrics, and for people.
         epochs: of the whole run.
         steps: of an epoch.
         done: steps that were done before this process.
@@ -47,6 +48,7 @@ class RunDisplay:
         self,
         title: str,
         *,
+        score: tuple[str, str] = ("val_accuracy", "accuracy"),
         epochs: int,
         steps: int,
         done: int = 0,
@@ -59,7 +61,8 @@ class RunDisplay:
         self._began = self._last_line = self._mark = time.monotonic()
         self._images = 0
         self._rate = 0.0
-        self._accuracy: float | None = None
+        self._score_name, self._score_title = score
+        self._score: float | None = None
         self._bar: Progress | None = None
         if shown and sys.stderr.isatty():
             columns = (BarColumn(20), TextColumn("{task.description}"))
@@ -123,20 +126,19 @@ class RunDisplay:
     def _described(self, epoch: int, loss: float) -> str:
         ran, total = self._done - self._before, self._epochs * self._steps
         left = (time.monotonic() - self._began) / max(ran, 1) * (total - self._done)
-        accuracy = "" if self._accuracy is None else f", validation accuracy {self._accuracy:.1f} %"
+        title = f", validation {self._score_title} "
+        score = "" if self._score is None else f"{title}{self._score:.1f} %"
         rate = f", {self._rate:.0f} images/s" if self._rate else ""
-        return (
-            f"epoch {epoch}/{self._epochs}, loss {loss:.3f}{accuracy}{rate}, {duration(left)} left"
-        )
+        return f"epoch {epoch}/{self._epochs}, loss {loss:.3f}{score}{rate}, {duration(left)} left"
 
     def epoch(self, line: Mapping[str, Any]) -> None:
         """An epoch is done, with this line of metrics."""
-        self._accuracy = line["val_accuracy"]
+        self._score = line[self._score_name]
         self._mark, self._images = time.monotonic(), 0  # measuring does not count as training
         if self._bar is None:
             self._line(line["epoch"], line["train_loss"])
         if self._writer is not None:
-            for name in ("train_loss", "val_accuracy", "learning_rate"):
+            for name in ("train_loss", self._score_name, "learning_rate"):
                 self._writer.add_scalar(name, line[name], line["epoch"])
             for name, accuracy in line.get("targets", {}).items():
                 self._writer.add_scalar(f"targets/{name}", accuracy, line["epoch"])

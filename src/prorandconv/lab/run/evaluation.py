@@ -2,82 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..data import Benchmark, Images
-from ..data.images import Subset
+from ..data import Benchmark, Images, Samples
+from ..tasks import get_task
+from ..tasks.contract import Evaluation, RunTask
 from .config import RunConfig
 from .environment import autocast
 from .signals import StopRequest
 
-PIXELS = 256 * 32 * 32
-"""Pixels of a batch: 256 images of 32 pixels, or as few as memory wants of large ones."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Confusion counts: how many images of each class (rows) were taken for which (columns)."""
-
-    confusion: tuple[tuple[int, ...], ...]
-
-    @property
-    def images(self) -> int:
-        """How many images there were."""
-        return sum(map(sum, self.confusion))
-
-    @property
-    def accuracy(self) -> float:
-        """Per cent of the images whose class was found."""
-        right = sum(row[i] for i, row in enumerate(self.confusion))
-        return 100 * right / max(self.images, 1)
-
-    @property
-    def per_class(self) -> tuple[float | None, ...]:
-        """The same for each class; None for a class without images."""
-        rows = enumerate(self.confusion)
-        return tuple(100 * row[i] / sum(row) if sum(row) else None for i, row in rows)
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Plain values, as in result.json."""
-        return {
-            "accuracy": self.accuracy,
-            "images": self.images,
-            "per_class": list(self.per_class),
-            "confusion": [list(row) for row in self.confusion],
-        }
-
-    @classmethod
-    def from_mapping(cls, stored: Mapping[str, Any]) -> Evaluation:
-        """The evaluation that was stored."""
-        return cls(tuple(tuple(row) for row in stored["confusion"]))
-
 
 def evaluate(
     network: nn.Module,
-    images: Images,
+    samples: Samples,
+    task: RunTask,
     *,
     device: torch.device | str = "cpu",
     precision: str = "32-true",
     between: Callable[[], None] = lambda: None,
 ) -> Evaluation:
-    """Compare a network's classes with the labels, image by image.
+    """Compare a network's classes with the labels, image by image or pixel by pixel.
 
     Args:
         network: in whatever mode; it is left in evaluation mode.
-        images: of one split, never augmented.
+        samples: of one split, never augmented.
+        task: what the network finds.
         device: where the network is.
         precision: of the run that the network comes from; other numbers give other figures.
         between: called after each batch; may raise to give up.
     """
-    count = len(images.classes)
-    predicted = classified(network, images, device=device, precision=precision, between=between)
-    confusion = torch.bincount(images.labels * count + predicted, minlength=count * count)
-    return Evaluation(tuple(tuple(row) for row in confusion.view(count, count).tolist()))
+    count = len(samples.classes)
+    confusion = torch.zeros(count * count, dtype=torch.int64)
+    for found, labels in _compared(network, samples, task, device, precision, between):
+        known = labels >= 0
+        pairs = labels[known] * count + found[known]
+        confusion += torch.bincount(pairs, minlength=count * count)
+    return task.evaluation(tuple(tuple(row) for row in confusion.view(count, count).tolist()))
 
 
 def classified(
@@ -86,21 +50,31 @@ def classified(
     *,
     device: torch.device | str = "cpu",
     precision: str = "32-true",
-    between: Callable[[], None] = lambda: None,
 ) -> Tensor:
     """The class that a network takes each image for, in the stored order.
 
     Arguments are those of :func:`evaluate`.
     """
+    task = get_task("classification")
+    pairs = _compared(network, images, task, device, precision, lambda: None)
+    return torch.cat([found for found, _ in pairs])
+
+
+def _compared(
+    network: nn.Module,
+    samples: Samples,
+    task: RunTask,
+    device: torch.device | str,
+    precision: str,
+    between: Callable[[], None],
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Found classes and labels, batch by batch."""
     network.eval()
-    batch_size = max(PIXELS // images.format.image_size**2, 1)
     device = torch.device(device)
-    found = []
     with torch.inference_mode(), autocast(device, precision):
-        for pixels, _ in images.batches(batch_size, device=device):
-            found.append(network(pixels).argmax(1).cpu())
+        for pixels, labels in samples.batches(task.batch_size(samples.format), device=device):
+            yield network(pixels).argmax(1).cpu(), labels.cpu()
             between()
-    return torch.cat(found)
 
 
 class Targets:
@@ -117,22 +91,22 @@ class Targets:
     ) -> None:
         self._benchmark = benchmark
         self._limit = limit
-        self._loaded: dict[str, Images] = {}
+        self._loaded: dict[str, Samples] = {}
         there = benchmark.present()
         self.names = tuple(name for name in there if name not in sources)
         self.absent = tuple(name for name in benchmark.missing() if name not in sources)
         self.averaged = tuple(name for name in self.names if name in benchmark.domains)
         """targets of the paper's average; variants and stand-ins are not"""
 
-    def __getitem__(self, name: str) -> Images:
+    def __getitem__(self, name: str) -> Samples:
         if name not in self._loaded:
             images = self._benchmark.load(name, "test")
-            self._loaded[name] = images if self._limit is None else Subset(images, self._limit)
+            self._loaded[name] = images if self._limit is None else images.limited(self._limit)
         return self._loaded[name]
 
-    def average(self, accuracies: Mapping[str, float]) -> float | None:
-        """Mean accuracy over the paper's targets that are there; None if there is none."""
-        own = [accuracies[name] for name in self.averaged]
+    def average(self, scores: Mapping[str, float]) -> float | None:
+        """Mean score over the paper's targets that are there; None if there is none."""
+        own = [scores[name] for name in self.averaged]
         return sum(own) / len(own) if own else None
 
 
@@ -146,7 +120,7 @@ class Measured:
     average: float | None = None
     """of the paper's targets; None if there is none"""
     shifted: Mapping[str, float] = field(default_factory=dict)
-    """accuracy on shifted validation images, by family; empty if the run does without"""
+    """score on shifted validation images, by family; empty if the run does without"""
 
 
 class Measuring:
@@ -164,8 +138,8 @@ class Measuring:
     def __init__(
         self,
         config: RunConfig,
-        validation: Images,
-        shifted: Mapping[str, Images],
+        validation: Samples,
+        shifted: Mapping[str, Samples],
         targets: Targets,
         device: torch.device,
         stop: StopRequest,
@@ -180,7 +154,7 @@ class Measuring:
         try:
             validation = self._evaluate(network, self._validation)
             shifted = {
-                family: self._evaluate(network, images).accuracy
+                family: self._evaluate(network, images).score
                 for family, images in self._shifted.items()
             }
             if epoch < self._config.epochs and not (every and epoch % every == 0):
@@ -188,7 +162,7 @@ class Measuring:
             found = self._on_targets(network)
         except _AskedToStopError:
             return None
-        average = self._targets.average({name: one.accuracy for name, one in found.items()})
+        average = self._targets.average({name: one.score for name, one in found.items()})
         return Measured(validation, found, average, shifted)
 
     def with_weights(
@@ -211,14 +185,15 @@ class Measuring:
     def _on_targets(self, network: nn.Module) -> dict[str, Evaluation]:
         return {name: self._evaluate(network, self._targets[name]) for name in self._targets.names}
 
-    def _evaluate(self, network: nn.Module, images: Images) -> Evaluation:
+    def _evaluate(self, network: nn.Module, samples: Samples) -> Evaluation:
         def give_up() -> None:
             if self._stop:
                 raise _AskedToStopError
 
         return evaluate(
             network,
-            images,
+            samples,
+            get_task(self._config.task),
             device=self._device,
             precision=self._config.precision,
             between=give_up,

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..data import Benchmark, Split
-from ..data.images import Subset
 from ..errors import DataError
 from .build import open_benchmark
 from .checkpoint import read_state
@@ -89,7 +88,7 @@ def present_fingerprints(
                 images = benchmark.load(domains, split)
             except DataError:  # absent, or broken
                 continue
-            known[key] = (images if limit is None else Subset(images, limit)).fingerprint
+            known[key] = (images if limit is None else images.limited(limit)).fingerprint
         found[name] = known[key]
     return found
 

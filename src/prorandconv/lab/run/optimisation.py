@@ -36,26 +36,34 @@ def optimiser_maker(config: RunConfig) -> MakeOptimiser:
     return make
 
 
-def learning_rate(config: RunConfig, epoch: int, initial: float | None = None) -> float:
-    """The learning rate of an epoch, counted from 0: a cosine from the initial rate towards 0.
+POWER = 0.9
+"""Of the polynomial schedule."""
+
+
+def learning_rate(config: RunConfig, done: float, initial: float | None = None) -> float:
+    """The learning rate, from the initial rate towards 0.
+
+    A cosine changes it after each epoch, a polynomial after each step.
 
     Args:
         config: the run.
-        epoch: epochs done before.
+        done: epochs done before, and the share of the one under way.
         initial: another initial rate than the config's.
     """
     first = config.learning_rate if initial is None else initial
     if config.schedule == "constant":
         return first
-    return first * (1 + math.cos(math.pi * epoch / config.epochs)) / 2
+    if config.schedule == "poly":
+        return first * math.pow(1 - done / config.epochs, POWER)
+    return first * (1 + math.cos(math.pi * int(done) / config.epochs)) / 2
 
 
-def set_learning_rates(optimisers: Iterable[Optimizer], config: RunConfig, epoch: int) -> None:
-    """Set the learning rates of an epoch, counted from 0."""
+def set_learning_rates(optimisers: Iterable[Optimizer], config: RunConfig, done: float) -> None:
+    """Set the learning rates of a step; see :func:`learning_rate`."""
     for optimiser in optimisers:
         for group in optimiser.param_groups:
             if not group.get("constant"):
-                group["lr"] = learning_rate(config, epoch, group["initial_lr"])
+                group["lr"] = learning_rate(config, done, group["initial_lr"])
 
 
 class NotFiniteError(ArithmeticError):

@@ -15,8 +15,8 @@ from ..data import ImageFormat
 from ..data.decoding import SUFFIXES, decode
 from ..data.pixels import normalise, resize
 from ..errors import DataError
+from ..tasks.classification import PIXELS
 from .environment import autocast
-from .evaluation import PIXELS
 
 
 @dataclass(frozen=True)

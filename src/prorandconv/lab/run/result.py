@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .evaluation import Evaluation, Measured
+from ..tasks import get_task
+from ..tasks.contract import Evaluation
+from .evaluation import Measured
 
 Result = dict[str, Any]
 """The content of result.json."""
@@ -20,6 +22,20 @@ def selected(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """The figures of the weights that count; results of before there was a choice have no name."""
     figures: Mapping[str, Any] = result[result.get("selected", "best_validation")]
     return figures
+
+
+def evaluation_of(config: Mapping[str, Any]) -> type[Evaluation]:
+    """What a run's network is measured by; configs of before there were tasks name none.
+
+    Args:
+        config: plain values, as in config.json.
+    """
+    return get_task(config.get("task", "classification")).evaluation
+
+
+def validation_score(metric: str) -> str:
+    """The name of the score on validation samples, in metrics and results."""
+    return f"val_{metric}"
 
 
 @dataclass
@@ -37,7 +53,7 @@ class RunState:
     history: list[dict[str, Any]] = field(default_factory=list)
     """the lines of metrics.jsonl"""
     best: dict[str, Any] = field(default_factory=dict)
-    """epoch and accuracy of the weights that are best on validation"""
+    """epoch and score of the weights that are best on validation"""
     best_shifted: dict[str, Any] = field(default_factory=dict)
     """the same for shifted validation; empty if the run does without"""
     last: dict[str, Any] = field(default_factory=dict)
@@ -48,15 +64,16 @@ class RunState:
     def end_epoch(self, measured: Measured, learning_rate: float) -> dict[str, Any]:
         """Take in what an epoch has given; returns its line of metrics.
 
-        Of epochs with the same accuracy, the first is the best.
+        Of epochs with the same score, the first is the best.
         """
         self.epoch += 1
+        score = validation_score(measured.validation.metric)
         line: dict[str, Any] = {
             "epoch": self.epoch,
             "learning_rate": learning_rate,
             "train_loss": self.loss_sum / self.images_seen,
             "images": self.images_seen,
-            "val_accuracy": measured.validation.accuracy,
+            score: measured.validation.score,
         }
         if measured.shifted:
             line["shifted"] = dict(measured.shifted)
@@ -64,14 +81,14 @@ class RunState:
             if line["val_shifted"] > self.best_shifted.get("val_shifted", -1.0):
                 self.best_shifted = {"epoch": self.epoch, "val_shifted": line["val_shifted"]}
         if measured.targets is not None:
-            line["targets"] = {name: one.accuracy for name, one in measured.targets.items()}
+            line["targets"] = {name: one.score for name, one in measured.targets.items()}
             line["average"] = measured.average
             full = {name: one.to_mapping() for name, one in measured.targets.items()}
             self.last = {"epoch": self.epoch, "targets": full}
             if measured.average is not None and measured.average > self.oracle.get("average", -1.0):
                 self.oracle = {"epoch": self.epoch, "average": measured.average, "targets": full}
-        if line["val_accuracy"] > self.best.get("val_accuracy", -1.0):
-            self.best = {"epoch": self.epoch, "val_accuracy": line["val_accuracy"]}
+        if line[score] > self.best.get(score, -1.0):
+            self.best = {"epoch": self.epoch, score: line[score]}
         self.history.append(line)
         self.step, self.loss_sum, self.images_seen = 0, 0.0, 0
         return line
@@ -82,23 +99,28 @@ class RunState:
         return found | ({"best_shifted": self.best_shifted["epoch"]} if self.best_shifted else {})
 
     def figures(
-        self, averaged: Sequence[str], earlier: Mapping[int, Mapping[str, Evaluation]]
+        self,
+        metric: str,
+        averaged: Sequence[str],
+        earlier: Mapping[int, Mapping[str, Evaluation]],
     ) -> Result:
         """The choices of weights: best validation, plain and shifted, last, and best target.
 
         The last one looks at what nobody knows beforehand: hence its mark.
 
         Args:
+            metric: the name of the run's score.
             averaged: targets of the paper's average.
             earlier: the targets, measured with the chosen weights of epochs before the last one.
         """
+        score = validation_score(metric)
 
         def of(epoch: int, targets: Mapping[str, Any]) -> dict[str, Any]:
-            own = [targets[name]["accuracy"] for name in averaged]
+            own = [targets[name][metric] for name in averaged]
             line = self.history[epoch - 1]
             return {
                 "epoch": epoch,
-                "val_accuracy": line["val_accuracy"],
+                score: line[score],
                 **({"val_shifted": line["val_shifted"]} if "val_shifted" in line else {}),
                 "average": sum(own) / len(own) if own else None,
                 "targets": dict(targets),

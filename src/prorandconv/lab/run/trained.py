@@ -16,17 +16,19 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import ProRandConvError
-from ..data import Benchmark
+from ..data import Benchmark, Samples
 from ..errors import DataError, RunError
 from ..files import data_root as data_folder
 from ..models import load_weights
 from ..progress import progress
+from ..tasks import get_task
+from ..tasks.contract import Evaluation
 from .build import network_of, open_benchmark
 from .checkpoint import State, network_weights, read_state
 from .config import RunConfig
 from .directory import BEST, CONFIG, RESULT, RunDirectory
 from .environment import device_of
-from .evaluation import Evaluation, Targets, evaluate
+from .evaluation import Targets, evaluate
 from .prediction import Prediction, image_files, predict
 
 
@@ -61,14 +63,19 @@ class Trained:
         found = {}
         with progress("measuring", len(targets.names), unit="domains") as advance:
             for name in targets.names:
-                found[name] = evaluate(
-                    self.network,
-                    targets[name],
-                    device=self.device,
-                    precision=self.config.precision,
-                )
+                found[name] = self.measure(targets[name])
                 advance(1)
         return found
+
+    def measure(self, samples: Samples) -> Evaluation:
+        """How well the network knows a split, in the run's numeric precision."""
+        return evaluate(
+            self.network,
+            samples,
+            get_task(self.config.task),
+            device=self.device,
+            precision=self.config.precision,
+        )
 
     def predict(self, paths: Sequence[Path], *, top: int = 1) -> Iterator[Prediction]:
         """Classify image files, and those in folders; a bad file does not stop the others.

@@ -21,6 +21,8 @@ from torch import Tensor
 
 from ..errors import RunError
 from ..models import macs
+from ..tasks import get_task
+from ..tasks.contract import Evaluation
 from .averaging import WeightAverage
 from .build import RunData, learner_of, network_of
 from .checkpoint import Checkpoints
@@ -28,7 +30,7 @@ from .config import Execution, RunConfig
 from .directory import ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory, note
 from .display import RunDisplay
 from .environment import deterministic, environment
-from .evaluation import Evaluation, Measuring, copied
+from .evaluation import Measuring, copied
 from .finished import finished
 from .generators import Generators
 from .optimisation import (
@@ -42,7 +44,7 @@ from .optimisation import (
 from .processes import in_processes
 from .ranks import Ranks
 from .replay import keep_step
-from .result import CHOICES, Result, RunState
+from .result import CHOICES, Result, RunState, validation_score
 from .signals import StopRequest, signals
 
 
@@ -126,6 +128,7 @@ class Run:
         self.ranks, self.config, self.execution = ranks, config, execution
         self.directory, self.stop = directory, stop
         self.device = ranks.device
+        self.task = get_task(config.task)
         self.data = RunData(config)
         torch.manual_seed(config.seed)
         network = network_of(config, initial=True)
@@ -161,6 +164,7 @@ class Run:
             augment=self.config.base_augmentation,
             jitter=self.config.jitter,
             device=self.device,
+            drop_last=self.task.whole_batches,
             start=start,
             shard=(self.ranks.own, self.ranks.count),
         )
@@ -181,6 +185,7 @@ class Run:
             self.directory.write_lines(METRICS, state.history)
         with RunDisplay(
             f"{self.config.benchmark} {self.config.method} {'+'.join(self.config.source)}",
+            score=(validation_score(self.task.evaluation.metric), self.task.evaluation.title),
             epochs=self.config.epochs,
             steps=self.steps,
             done=state.epoch * self.steps + state.step,
@@ -205,9 +210,10 @@ class Run:
         """Go once through the source, or through what is left of it."""
         state, generators = self.state, self.generators
         generators.order.set_state(generators.epoch_order)
-        set_learning_rates(self.optimisers.values(), self.config, state.epoch)
         self.learner.train()
         for batch in self._batches(generators.order, state.step):
+            done = state.epoch + state.step / self.steps
+            set_learning_rates(self.optimisers.values(), self.config, done)
             before = generators.own()
             try:
                 loss_sum, seen = learn(
@@ -296,7 +302,7 @@ class Run:
             "averaged": list(data.targets.averaged),
             "absent": list(data.targets.absent),
             "selected": CHOICES[self.config.select],
-            **self.state.figures(data.targets.averaged, earlier),
+            **self.state.figures(self.task.evaluation.metric, data.targets.averaged, earlier),
             "images": {"train": len(data.training), "val": len(data.validation)},
             "data": data.fingerprints,
             "parameters": sum(p.numel() for p in network.parameters()),

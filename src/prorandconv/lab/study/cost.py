@@ -11,6 +11,7 @@ from ..run.config import RunConfig
 from ..run.environment import deterministic
 from ..run.optimisation import learn, optimiser_maker
 from ..run.ranks import Ranks
+from ..tasks import get_task
 
 
 class Step:
@@ -30,7 +31,7 @@ class Step:
         self.images = (torch.rand(count, 3, size, size, generator=self.generator) * 2 - 1).to(
             device
         )
-        self.labels = (torch.arange(count) % classes).to(device)
+        self.labels = get_task(config.task).labels(count, classes, size).to(device)
         learner = learner_of(config, network_of(config))
         self.learner = learner.to(device).to(memory_format=torch.channels_last)
         self.ranks = Ranks(device)

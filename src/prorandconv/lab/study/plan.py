@@ -6,42 +6,45 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from ..errors import unknown_name
 from ..paper import Row
 from ..run.config import RunConfig
-from ..run.result import Result, selected
+from ..run.result import Result, evaluation_of, selected, validation_score
+from ..tasks import get_task
 from .settings import Settings
 from .table import Axis, Cell, Table, mean_of_all
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A figure of a run: its accuracy on targets, or in its own domain."""
+    """A figure of a run: its score on targets, or in its own domain."""
 
     config: RunConfig
     targets: tuple[str, ...] = ()
-    """their mean accuracy; none: the accuracy on the sources' validation split"""
+    """their mean score; none: the score on the sources' validation split"""
     choice: str | None = None
     """weights by their name in result.json; None: those that the run has selected"""
-    figure: Literal["val_accuracy", "val_shifted"] = "val_accuracy"
-    """what is read where there are no targets"""
+    shifted: bool = False
+    """whether shifted validation images are read where there are no targets"""
 
     def value(self, result: Result) -> float | None:
         """The figure, with the weights of its choice; None if a target was not measured."""
         chosen = selected(result) if self.choice is None else result[self.choice]
+        metric = get_task(self.config.task).evaluation.metric
         if not self.targets:
-            return float(chosen[self.figure])
+            return float(chosen["val_shifted" if self.shifted else validation_score(metric)])
         if any(name not in chosen["targets"] for name in self.targets):
             return None
-        return statistics.fmean(chosen["targets"][name]["accuracy"] for name in self.targets)
+        return statistics.fmean(chosen["targets"][name][metric] for name in self.targets)
 
 
 def check_figures(result: Result) -> None:
     """Raise whatever comes first if a result has not all that a :class:`Reading` may ask for."""
     chosen = selected(result)
-    for figure in (chosen["val_accuracy"], *(t["accuracy"] for t in chosen["targets"].values())):
+    metric = evaluation_of(result["config"]).metric
+    targets = (one[metric] for one in chosen["targets"].values())
+    for figure in (chosen[validation_score(metric)], *targets):
         float(figure)
 
 

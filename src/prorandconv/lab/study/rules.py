@@ -26,4 +26,4 @@ RULES = {
 
 def shifted(config: RunConfig) -> Reading:
     """The best accuracy of a run on its shifted validation images."""
-    return Reading(config, choice="best_shifted", figure="val_shifted")
+    return Reading(config, choice="best_shifted", shifted=True)

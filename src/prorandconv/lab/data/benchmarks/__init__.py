@@ -21,6 +21,9 @@ BENCHMARKS = {
     "vlcs": "vlcs",
     "folder": "user_folder",
     "digits-mini": "digits_mini",
+    "street": "street",
+    "segfolder": "user_scenes",
+    "shapes-mini": "shapes_mini",
 }
 """Modules beside this one, each with a function ``benchmark(root, options)``, by benchmark."""
 

@@ -49,7 +49,7 @@ def curve(runs: Iterable[ReportedRun], panel: str) -> dict[int, Estimate]:
     for run in runs:
         for line in run.metrics:
             measured: Mapping[str, float] = {
-                SOURCE: line["val_accuracy"],
+                SOURCE: line[run.validated],
                 **line.get("targets", {}),
             }
             if panel in measured:

@@ -10,6 +10,7 @@ import torch
 from PIL import Image
 
 from ...data import Images, Options, get_benchmark
+from ...data.images import labelled
 from ...data.pixels import normalise
 from ...methods.pixels import to_pixels
 from ...pictures import picture_rows
@@ -48,4 +49,4 @@ def sample_sheet(config: RunConfig) -> Image.Image | None:
 @lru_cache(maxsize=1)
 def _source(benchmark: str, source: str, data_root: Path | None, image_size: int | None) -> Images:
     options = Options(image_size=image_size)
-    return get_benchmark(benchmark, data_root, options).load(source, "train")
+    return labelled(get_benchmark(benchmark, data_root, options).load(source, "train"))

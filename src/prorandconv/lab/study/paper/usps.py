@@ -23,7 +23,6 @@ from ...data.pixels import resize
 from ...paper import Row, rows_of
 from ...progress import progress
 from ...run.directory import RESULT
-from ...run.evaluation import evaluate
 from ...run.trained import load_trained
 from ..plan import PlannedTable, Study
 from ..scenario import Scenario, Scenarios
@@ -154,11 +153,7 @@ def _accuracies(run: Path, images: Mapping[str, Images], accelerator: str) -> di
         return {}
     # What it names as its network was on the command line too: both have the same hash.
     trained = load_trained(run, accelerator=accelerator, trust_code=True)
-    precision = trained.config.precision
-    return {
-        name: evaluate(trained.network, one, device=trained.device, precision=precision).accuracy
-        for name, one in images.items()
-    }
+    return {name: trained.measure(one).score for name, one in images.items()}
 
 
 STUDY = Study(plan, measure)

@@ -1,0 +1,57 @@
+"""A user's own scenes, without code: ``root/domain/{images,masks}`` and ``classes.txt``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...errors import DataError
+from ..benchmark import Benchmark
+from ..folders import sub_folders
+from ..image_files import Options
+from ..masks import UNLABELLED
+from ..scene_folders import ROBUSTNET_RECIPE, scene_benchmark
+
+SOURCES = """\
+your own   <data root>/<domain>/images/<name>.jpg and <data root>/<domain>/masks/<name>.png for at
+           least two domains; <data root>/classes.txt names a class a line, the first being the one
+           that masks call 0; pixels of 255 have no class"""
+
+
+def benchmark(root: Path, options: Options) -> Benchmark:
+    """Whatever is in the root: its folders are the domains."""
+    if not root.is_dir():
+        problem = "a file, not a folder" if root.exists() else "no such folder"
+        raise DataError.at(root, problem, "expected <domain>/{images,masks} in a folder")
+    homes = sub_folders(root)
+    if len(homes) < 2:
+        raise DataError.at(
+            root,
+            f"holds {len(homes)} folder(s)",
+            "expected two domains or more, as <domain>/{images,masks}",
+        )
+    return scene_benchmark(
+        "segfolder",
+        root,
+        domains=[home.name for home in homes],
+        classes=_classes(root / "classes.txt"),
+        recipe=ROBUSTNET_RECIPE,
+        network="deeplabv3plus-resnet50",
+        options=options,
+        sources=SOURCES,
+        user_data=True,
+    )
+
+
+def _classes(path: Path) -> tuple[str, ...]:
+    if not path.is_file():
+        raise DataError.at(path, "no such file", "name a class a line, in the order of the labels")
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError.at(path, f"cannot be read ({error})", "save it as UTF-8 text") from error
+    names = tuple(line.strip() for line in lines if line.strip())
+    if not 2 <= len(names) <= UNLABELLED:
+        raise DataError.at(path, f"names {len(names)} class(es)", f"name 2 to {UNLABELLED}")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError.at(path, f"names {twice[0]!r} twice", "give each class one line")
+    return names

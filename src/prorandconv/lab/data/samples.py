@@ -1,0 +1,172 @@
+"""What a run learns from and is measured on: samples of one split, gone through in batches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from typing_extensions import Self
+
+from ...errors import ProRandConvError
+from .splits import Split
+
+Batch = tuple[Tensor, Tensor]
+"""Normalised images, and the labels of the images or of all their pixels."""
+
+
+@dataclass(frozen=True)
+class ImageFormat:
+    """How a benchmark's images reach the network."""
+
+    image_size: int
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    base_augmentation: bool
+    """whether training images are augmented as the benchmark's recipe says"""
+
+
+class Plan(Protocol):
+    """Everything random about one epoch, drawn at its beginning.
+
+    Any batch can be made from the plan alone, so that an epoch can be entered in its middle.
+    """
+
+    def part(self, positions: Tensor) -> Self:
+        """The plan of some positions of the epoch."""
+
+
+class Samples(ABC):
+    """Images with labels, of one split of one domain, or of several joined.
+
+    Args:
+        classes: names of the classes.
+        split: which split this is; only ``"train"`` can be augmented.
+        format: how the images reach the network.
+        fingerprint: a hash of what belongs to this split, to be stored with results.
+    """
+
+    def __init__(
+        self, classes: tuple[str, ...], split: Split, format: ImageFormat, fingerprint: str
+    ) -> None:
+        self.classes = classes
+        self.split = split
+        self.format = format
+        self.fingerprint = fingerprint
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many images there are."""
+
+    @abstractmethod
+    def limited(self, count: int) -> Samples:
+        """So many of these samples, always the same; all if there are no more."""
+
+    @abstractmethod
+    def plan(self, generator: torch.Generator | None, *, augment: bool, jitter: float) -> Plan:
+        """Draw all random numbers of an epoch; without a generator, the stored order."""
+
+    @abstractmethod
+    def made(self, parts: Sequence[Any], device: torch.device) -> Iterator[Batch]:
+        """Make batches, each from its part of the plan of :meth:`plan`."""
+
+    def batches(
+        self,
+        batch_size: int,
+        *,
+        generator: torch.Generator | None = None,
+        augment: bool = False,
+        jitter: float = 0.0,
+        device: torch.device | str = "cpu",
+        drop_last: bool = False,
+        start: int = 0,
+        shard: tuple[int, int] = (0, 1),
+    ) -> Batches:
+        """Go once through the images.
+
+        All random numbers of the epoch are drawn from the generator in this call and in the same
+        number whatever ``start`` is: the same state of the generator gives the same epoch, and
+        the batches before ``start`` are neither read nor decoded.
+
+        Args:
+            batch_size: images in a batch.
+            generator: shuffles, and draws the base augmentation; a CPU generator. None keeps the
+                stored order.
+            augment: apply the benchmark's base augmentation (none for Digits); training only.
+            jitter: strength from 0 to 1 of a random zoom, shift and turn; training only.
+            device: where batches go.
+            drop_last: leave out a last batch that is not full.
+            start: the first batch wanted.
+            shard: (rank, number of ranks): each rank gets its own part of the epoch, all of the
+                same length.
+
+        Returns:
+            An iterable, with a length, of float32 images ``(n, 3, H, W)``, normalised, and int64
+            labels, ``(n,)`` or ``(n, H, W)``.
+        """
+        if batch_size < 1:
+            raise ProRandConvError.about("batch_size", batch_size, "a whole number from 1")
+        if augment and self.split != "train":
+            raise ProRandConvError.about(
+                "augment", augment, f"False: the {self.split} split is never augmented"
+            )
+        if jitter and self.split != "train":
+            raise ProRandConvError.about(
+                "jitter", jitter, f"0: the {self.split} split is never augmented"
+            )
+        if (augment or jitter) and generator is None:
+            raise ProRandConvError.about("generator", generator, "a generator, to augment with")
+        rank, ranks = shard
+        if not 0 <= rank < ranks:
+            raise ProRandConvError.about("shard", shard, "(rank, ranks) with 0 <= rank < ranks")
+        plan = self.plan(
+            generator, augment=augment and self.format.base_augmentation, jitter=jitter
+        )
+        positions = torch.arange(rank, len(self) // ranks * ranks, ranks)
+        parts = list(torch.split(positions, batch_size))
+        if drop_last and parts and len(parts[-1]) < batch_size:
+            parts.pop()
+        if not 0 <= start <= len(parts):
+            raise ProRandConvError.about("start", start, f"a batch from 0 to {len(parts)}")
+        return Batches(self.made, [plan.part(p) for p in parts[start:]], torch.device(device))
+
+
+class Batches:
+    """One pass over :class:`Samples`, or what is left of it."""
+
+    def __init__(
+        self,
+        made: Callable[[Sequence[Any], torch.device], Iterator[Batch]],
+        parts: Sequence[Plan],
+        device: torch.device,
+    ) -> None:
+        self._made = made
+        self._parts = parts
+        self._device = device
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self._made(self._parts, self._device)
+
+
+class DomainSamples(Samples):
+    """A split as a domain gives it; those of several domains can be joined."""
+
+    @classmethod
+    @abstractmethod
+    def joined(cls, sets: Sequence[Self]) -> Self:
+        """The samples of several sets of this kind as one, in the given order."""
+
+
+def chosen_positions(total: int, count: int) -> Tensor:
+    """So many positions of ``total``, chosen at random but always the same; all if there are fewer.
+
+    Not the first ones, nor every n-th: sets may be sorted, or their classes take turns.
+    """
+    generator = torch.Generator().manual_seed(0)
+    return torch.randperm(total, generator=generator)[:count].sort().values

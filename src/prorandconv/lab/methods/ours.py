@@ -1,0 +1,48 @@
+"""The paper's versions for segmentation (Table 6): half of each mini-batch is augmented."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ...checks import Range
+from ...functional import ContrastPart
+from ...selection import Strategy
+from .pro_randconv import ProRandConvMethod
+
+
+@dataclass(frozen=True)
+class OursD(ProRandConvMethod):
+    """All of Pro-RandConv for half of the images of a mini-batch, chosen at random.
+
+    The network learns from these and from the other half as it is.
+    """
+
+    p: float = 0.5
+    """share of the images that are augmented; the others stay as they are"""
+    selection: Strategy | float = "augmented"
+    """images to learn from: augmented is the mini-batch as p has left it"""
+
+
+@dataclass(frozen=True)
+class OursC(OursD):
+    """Without deformable offsets, which move what the labels do not follow."""
+
+    offsets: Range | Literal["auto"] | None = None
+    """range of σ_Δ, the deviation of offsets in pixels; auto: by image size; None: no offsets"""
+
+
+@dataclass(frozen=True)
+class OursB(OursC):
+    """Without offsets and without smoothing."""
+
+    smoothing: Range | None = None
+    """range of σ_g, the width of the Gaussian filter on the kernel; None: no filter"""
+
+
+@dataclass(frozen=True)
+class OursA(OursB):
+    """Progressive only: without offsets, smoothing and contrast diversification."""
+
+    contrast: bool | tuple[ContrastPart, ...] = False
+    """contrast diversification: all, none, or some of standardise, affine, tanh"""
