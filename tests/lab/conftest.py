@@ -157,14 +157,39 @@ def write():
 
 
 @pytest.fixture
-def mini(mini_cache, monkeypatch):
-    """digits-mini in a cache of the tests, and the tests' own networks and losses to import."""
-    monkeypatch.setenv("PRORANDCONV_CACHE", str(mini_cache))
+def own_modules(monkeypatch):
+    """The tests' own networks and losses to import, and one thread to run them."""
     monkeypatch.syspath_prepend(str(Path(__file__).parent / "own"))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield mini_cache
+    yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def mini(mini_cache, own_modules, monkeypatch):
+    """digits-mini in a cache of the tests, and the tests' own networks and losses to import."""
+    monkeypatch.setenv("PRORANDCONV_CACHE", str(mini_cache))
+    return mini_cache
+
+
+@pytest.fixture
+def small_segmentation(own_modules):
+    """Makes the config of a run on drawn shapes that takes a second."""
+    from prorandconv.lab.run.config import RunConfig
+
+    def make(method="ours-d", **changes):
+        small = {
+            "network": "own_lab:segmenting",
+            "epochs": 3,
+            "image_size": 32,
+            "train_images": 60,
+            "test_images": 6,
+            "target_every": 2,
+        }
+        return RunConfig.paper("shapes-mini", "plain", method, **(small | changes))
+
+    return make
 
 
 @pytest.fixture

@@ -46,6 +46,17 @@ def normalised(classes: int, image_size: int) -> nn.Module:
     )
 
 
+def segmenting(classes: int, image_size: int) -> nn.Module:
+    """A class for each pixel, in a few milliseconds a step."""
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.Dropout(0.1),
+        nn.Conv2d(8, classes, 3, padding=1),
+    )
+
+
 class PrecisionBound(nn.Linear):
     """Takes images for other classes when it computes with other numbers."""
 

@@ -14,7 +14,7 @@ from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.directory import BEST, METRICS, RESULT, RunDirectory
 from prorandconv.lab.run.training import StoppedError, train
 
-KILLS = 20
+KILLS = {"small_run": 20, "small_segmentation": 3}
 MINUTES = 0.0005
 
 
@@ -25,7 +25,7 @@ def outcome(folder):
 
 
 @pytest.fixture
-def start(mini, monkeypatch):
+def start(own_modules, monkeypatch):
     """Starts a child that trains; the server it is forked from has imported everything."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     server = multiprocessing.get_context("forkserver")
@@ -48,11 +48,13 @@ def start(mini, monkeypatch):
             child.join()
 
 
-def test_twenty_kills_at_random_moments_change_no_bit(small_run, start, tmp_path):
+@pytest.mark.parametrize("kind", ["small_run", "small_segmentation"])
+def test_kills_at_random_moments_change_no_bit(kind, request, start, tmp_path):
+    make, planned = request.getfixturevalue(kind), KILLS[kind]
     chance = random.Random(0)
     kills = within_epochs = rounds = 0
-    while kills < KILLS:
-        config = small_run("pro-randconv", seed=rounds, epochs=4, target_every=2)
+    while kills < planned:
+        config = make(seed=rounds, epochs=4, target_every=2)
         undisturbed = tmp_path / f"undisturbed{rounds}"
         train(config, Execution(runs=undisturbed, quiet=True))
         began = time.monotonic()

@@ -74,12 +74,13 @@ def _source(config: RunConfig, benchmark: Benchmark, split: Split, limit: int | 
     if split == "train":
         whole = get_task(config.task).whole_batches
         least = config.batch_size if whole else config.processes
+    images = images if limit is None else images.limited(limit)
     if len(images) < least:
         raise RunError(
             f"source {'+'.join(config.source)} has {len(images)} images for the {split} split, "
             f"and at least {least} are needed: give each class more images"
         )
-    return images if limit is None else images.limited(limit)
+    return images
 
 
 def network_of(config: RunConfig, *, initial: bool = False) -> nn.Module:

@@ -1,0 +1,129 @@
+"""Folders of images and masks: what fits together, and what does not."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from prorandconv.lab.data import get_benchmark
+from prorandconv.lab.data.splits import block_split
+from prorandconv.lab.errors import DataError
+
+CLASSES = ("sky", "road", "car")
+
+
+def write_scene(root, name, *, size=(24, 32), seed=0):
+    random = np.random.default_rng(seed)
+    for folder, shape, high in (("images", (*size, 3), 256), ("masks", size, 3)):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        pixels = random.integers(0, high, shape, np.uint8)
+        Image.fromarray(pixels).save(root / folder / f"{name}.png")
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "classes.txt").write_text("\n".join(CLASSES) + "\n")
+    for domain in ("one", "two"):
+        for number in range(6):
+            write_scene(tmp_path / domain, f"{number:03}", seed=number)
+    return tmp_path
+
+
+def test_a_folder_of_scenes_is_a_benchmark_for_segmentation(root):
+    benchmark = get_benchmark("segfolder", root)
+    assert benchmark.task == "segmentation"
+    assert benchmark.domains == ("one", "two")
+    assert benchmark.classes == CLASSES
+    assert benchmark.domain("one").counts() == {"all": (6,)}
+
+
+def test_image_and_mask_are_read_together(root):
+    scenes = get_benchmark("segfolder", root).load("one", "test")
+    images, labels = list(scenes.batches(1))[3]
+    mask = np.array(Image.open(root / "one" / "masks" / "003.png"))
+    assert images.shape == (1, 3, 24, 32)
+    assert np.array_equal(labels[0].numpy(), mask)
+
+
+def test_scenes_are_the_same_whether_they_were_cached(root):
+    scenes = get_benchmark("segfolder", root).load(("one", "two"), "test")
+    generators = [torch.Generator().manual_seed(0) for _ in range(2)]
+    first, second = ([labels for _, labels in scenes.batches(1)] for _ in generators)
+    assert len(scenes.options.cache.images) == 12
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def test_a_changed_mask_changes_the_identity(root):
+    before = get_benchmark("segfolder", root).identity()
+    write_scene(root / "two", "000", seed=99)
+    assert get_benchmark("segfolder", root).identity() != before
+
+
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        ("masks", r"images/002.png: has no mask in .*two/masks.*add"),
+        ("images", r"masks/002.png: has no image in .*two/images.*add"),
+    ],
+)
+def test_a_missing_partner_is_named(root, folder, message):
+    (root / "two" / folder / "002.png").unlink()
+    with pytest.raises(DataError, match=message):
+        get_benchmark("segfolder", root).load("two", "test")
+
+
+@pytest.mark.parametrize(
+    ("pixels", "message"),
+    [
+        (np.zeros((24, 30), np.uint8), r"masks/002.png: is 24 × 30 .*images/002.png is 24 × 32"),
+        (np.full((24, 32), 3, np.uint8), r"masks/002.png: holds the label 3"),
+        (np.zeros((24, 32, 3), np.uint8), r"masks/002.png: a colour picture"),
+    ],
+)
+def test_a_mask_that_does_not_fit_is_named_before_training_and_by_the_check(root, pixels, message):
+    Image.fromarray(pixels).save(root / "two" / "masks" / "002.png")
+    benchmark = get_benchmark("segfolder", root)
+    with pytest.raises(DataError, match=message):
+        benchmark.load("two", "test")
+    (problem,) = benchmark.domain("two").examine().problems
+    with pytest.raises(DataError, match=message):
+        raise DataError(problem)
+
+
+def test_another_list_of_classes_means_another_look_at_the_masks(root):
+    get_benchmark("segfolder", root).load("one", "test")
+    (root / "classes.txt").write_text("sky\nroad\n")
+    with pytest.raises(DataError, match="label 2"):
+        get_benchmark("segfolder", root).load("one", "test")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("sky\n", r"names 1 class"), ("sky\nroad\nsky\n", r"names 'sky' twice")],
+)
+def test_a_wrong_list_of_classes_is_refused(root, text, message):
+    (root / "classes.txt").write_text(text)
+    with pytest.raises(DataError, match=message):
+        get_benchmark("segfolder", root)
+
+
+def test_a_missing_list_of_classes_is_named(root):
+    (root / "classes.txt").unlink()
+    with pytest.raises(DataError, match=r"classes.txt: no such file"):
+        get_benchmark("segfolder", root)
+
+
+def test_blocks_keep_neighbours_together():
+    names = [f"{number:04}" for number in range(340)]
+    training, validation = block_split(names)
+    assert sorted(training + validation) == list(range(340))
+    assert len(validation) == 34
+    starts = [i for i in validation if i - 1 not in validation]
+    assert len(starts) <= 2
+    assert all({*range(start, start + 17)} <= set(validation) for start in starts)
+
+
+def test_the_blocks_do_not_depend_on_the_order_of_listing():
+    names = [f"{number:04}" for number in range(50)]
+    (_, one), (_, other) = block_split(names), block_split(names[::-1])
+    assert [names[i] for i in one] == [names[::-1][i] for i in other]

@@ -1,0 +1,106 @@
+"""Runs that segment scenes."""
+
+import json
+
+import pytest
+
+from prorandconv.errors import ProRandConvError
+from prorandconv.lab.errors import RunError
+from prorandconv.lab.methods import METHODS, method_class
+from prorandconv.lab.run.config import Execution, RunConfig
+from prorandconv.lab.run.directory import METRICS
+from prorandconv.lab.run.optimisation import learning_rate
+from prorandconv.lab.run.trained import load_trained
+from prorandconv.lab.run.training import train
+
+MOVING = {"perspective", "rotate", "autoaugment", "randaugment", "augmix", "mixstyle"}
+
+
+@pytest.fixture
+def trained(small_segmentation, tmp_path):
+    def run(method="ours-d", **changes):
+        config = small_segmentation(method, **changes)
+        execution = Execution(runs=tmp_path, quiet=True)
+        return train(config, execution), config.directory(tmp_path)
+
+    return run
+
+
+def test_the_task_is_that_of_the_benchmark():
+    assert RunConfig.paper("shapes-mini", method="erm").task == "segmentation"
+    assert RunConfig.paper("shapes-mini", method="erm", task="classification").task == (
+        "segmentation"
+    )
+    assert RunConfig.paper("digits").task == "classification"
+
+
+def test_a_result_has_miou_of_each_class_and_of_each_target(trained):
+    result, folder = trained()
+    best = result["best_validation"]
+    assert result["config"]["task"] == "segmentation"
+    assert set(best["targets"]) == {"textured", "inverted"}
+    for target in best["targets"].values():
+        per_class = [one for one in target["per_class"] if one is not None]
+        assert target["miou"] == pytest.approx(sum(per_class) / len(per_class))
+        assert target["pixels"] == 6 * 64 * 64
+    assert best["average"] == pytest.approx(
+        sum(one["miou"] for one in best["targets"].values()) / 2
+    )
+    lines = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
+    assert best["val_miou"] == max(line["val_miou"] for line in lines)
+
+
+def test_a_loaded_network_measures_the_same(trained):
+    result, folder = trained("erm")
+    found = load_trained(folder, trust_code=True).evaluate()
+    stored = result["best_validation"]["targets"]
+    assert {name: one.to_mapping() for name, one in found.items()} == stored
+
+
+def test_the_polynomial_schedule_falls_with_every_step(small_segmentation):
+    config = small_segmentation(epochs=4)
+    assert config.schedule == "poly"
+    assert learning_rate(config, 0) == 0.01
+    assert learning_rate(config, 1.5) == pytest.approx(0.01 * (1 - 1.5 / 4) ** 0.9)
+
+
+def test_cosine_stays_as_it_is_within_an_epoch(small_segmentation):
+    config = small_segmentation(schedule="cosine")
+    assert learning_rate(config, 1.9) == learning_rate(config, 1)
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - MOVING))
+def test_methods_that_leave_pixels_where_they_are_train(method, trained):
+    result, _ = trained(method, epochs=1, train_images=16)
+    assert 0 <= result["last"]["average"] <= 100
+
+
+@pytest.mark.parametrize("method", sorted(MOVING))
+def test_methods_that_move_pixels_and_not_labels_are_refused(method, small_segmentation):
+    with pytest.raises(ProRandConvError, match="a method for segmentation"):
+        small_segmentation(method)
+
+
+@pytest.mark.parametrize(("name", "value"), [("jitter", 0.5), ("shifted_validation", True)])
+def test_what_only_classification_has_is_refused(name, value, small_segmentation):
+    with pytest.raises(ProRandConvError, match=name):
+        small_segmentation(**{name: value})
+
+
+def test_fewer_scenes_than_a_mini_batch_are_refused(trained):
+    with pytest.raises(RunError, match="at least 8 are needed"):
+        trained(train_images=7)
+
+
+def test_ours_are_the_versions_of_the_paper():
+    parts = {
+        name: (own.contrast, own.smoothing is not None, own.offsets is not None, own.p)
+        for name in ("ours-a", "ours-b", "ours-c", "ours-d")
+        for own in [method_class(name)()]
+    }
+    assert parts == {
+        "ours-a": (False, False, False, 0.5),
+        "ours-b": (True, False, False, 0.5),
+        "ours-c": (True, True, False, 0.5),
+        "ours-d": (True, True, True, 0.5),
+    }
