@@ -178,7 +178,7 @@ def small_segmentation(own_modules):
     """Makes the config of a run on drawn shapes that takes a second."""
     from prorandconv.lab.run.config import RunConfig
 
-    def make(method="ours-d", **changes):
+    def make(method="ours-move", **changes):
         small = {
             "network": "own_lab:segmenting",
             "epochs": 3,

@@ -30,7 +30,7 @@ def test_only_changed_files_are_read_again(open_benchmark, own, monkeypatch):
     monkeypatch.setattr(
         inspection,
         "inspect",
-        lambda paths, **rest: read.extend(paths) or inspect(paths, **rest),
+        lambda paths, look, **rest: read.extend(paths) or inspect(paths, look, **rest),
     )
     open_benchmark("folder", own).load("day", "test")
     assert read == [changed]

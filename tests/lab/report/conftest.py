@@ -6,8 +6,8 @@ import os
 import pytest
 
 from prorandconv.lab.run.config import RunConfig
-from prorandconv.lab.run.evaluation import Evaluation
 from prorandconv.lab.study.table import Cell, Table
+from prorandconv.lab.tasks.classification import Accuracy
 
 CLASSES = tuple("0123456789")
 TARGETS = ("optdigits", "fonts")
@@ -45,7 +45,7 @@ def confusion(right):
     for label in range(10):
         rows[label][label] = right
         rows[label][(label + 1) % 10] = 10 - right
-    return Evaluation(tuple(map(tuple, rows)))
+    return Accuracy(tuple(map(tuple, rows)))
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 from prorandconv.lab.report.compare import comparisons
 from prorandconv.lab.report.confusions import confusions, shares
 from prorandconv.lab.report.read import ReportedRun
-from prorandconv.lab.run.evaluation import Evaluation
+from prorandconv.lab.tasks.classification import Accuracy
 
 
 def matrices(write_run, folder, **changes):
@@ -10,7 +10,7 @@ def matrices(write_run, folder, **changes):
 
 
 def test_shares_are_per_cent_of_a_class():
-    assert shares(Evaluation(((3, 1), (0, 0)))) == ((75.0, 25.0), (0.0, 0.0))
+    assert shares(Accuracy(((3, 1), (0, 0)))) == ((75.0, 25.0), (0.0, 0.0))
 
 
 def test_a_matrix_for_each_target_summed_over_seeds(write_run, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from prorandconv.errors import ProRandConvError
 from prorandconv.lab.errors import RunError
-from prorandconv.lab.methods import METHODS, method_class
+from prorandconv.lab.methods import METHODS
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.directory import METRICS
 from prorandconv.lab.run.optimisation import learning_rate
@@ -90,17 +90,3 @@ def test_what_only_classification_has_is_refused(name, value, small_segmentation
 def test_fewer_scenes_than_a_mini_batch_are_refused(trained):
     with pytest.raises(RunError, match="at least 8 are needed"):
         trained(train_images=7)
-
-
-def test_ours_are_the_versions_of_the_paper():
-    parts = {
-        name: (own.contrast, own.smoothing is not None, own.offsets is not None, own.p)
-        for name in ("ours-a", "ours-b", "ours-c", "ours-d")
-        for own in [method_class(name)()]
-    }
-    assert parts == {
-        "ours-a": (False, False, False, 0.5),
-        "ours-b": (True, False, False, 0.5),
-        "ours-c": (True, True, False, 0.5),
-        "ours-d": (True, True, True, 0.5),
-    }

@@ -11,11 +11,12 @@ from prorandconv.lab.data.shifts import FAMILIES
 from prorandconv.lab.run.checkpoint import read_state
 from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.directory import BEST, METRICS, RESULT, STATE, RunDirectory
-from prorandconv.lab.run.evaluation import Evaluation, Measured
+from prorandconv.lab.run.evaluation import Measured
 from prorandconv.lab.run.result import RunState, selected
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import train
 from prorandconv.lab.study.plan import Reading
+from prorandconv.lab.tasks.classification import Accuracy
 
 FILES = (RESULT, METRICS, BEST)
 
@@ -63,7 +64,7 @@ def ended(accuracies):
     state = RunState()
     for right, one, other in accuracies:
         state.images_seen = 1
-        validation = Evaluation(((right, 100 - right), (0, 0)))
+        validation = Accuracy(((right, 100 - right), (0, 0)))
         state.end_epoch(Measured(validation, {}, None, {"a": one, "b": other}), 0.1)
     return state
 

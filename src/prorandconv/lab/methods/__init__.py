@@ -16,6 +16,8 @@ METHODS = {
     "ours-b": "ours:OursB",
     "ours-c": "ours:OursC",
     "ours-d": "ours:OursD",
+    "ours-move": "ours:OursMove",
+    "ours-shared": "ours:OursShared",
     "color-jitter": "traditional:ColorJitter",
     "grayscale": "traditional:Grayscale",
     "perspective": "traditional:Perspective",

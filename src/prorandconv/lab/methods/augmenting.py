@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,9 @@ from ...selection import Strategy
 from ..data import ImageFormat
 from .contract import Method
 from .learner import Augment, Loss
+
+LabelledAugment = Callable[[Tensor, Tensor, torch.Generator], tuple[Tensor, Tensor]]
+"""(images, labels, generator) -> as many augmented images, and their labels."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +31,22 @@ class Augmenting(Method, ABC):
     def augmentation(self, format: ImageFormat) -> Augment:
         """One draw of the augmentation, for images of this format."""
 
+    def labelled_augmentation(self, format: ImageFormat) -> LabelledAugment:
+        """The same with labels, which stay as they are unless a method moves them."""
+        augment = self.augmentation(format)
+        return lambda x, y, generator: (augment(x, generator), y)
+
     def loss(self, format: ImageFormat) -> Loss:
         """Cross-entropy of the selected images, in one forward pass."""
-        augment = self.augmentation(format)
+        augment = self.labelled_augmentation(format)
 
         def loss(network: nn.Module, x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
             # Images are computed in full precision, whatever the network computes in.
             with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
-                images, index = select(x, augment(x, generator), self.selection, generator)
-            return F.cross_entropy(network(images), y[index])
+                xL, yL = augment(x, y, generator)
+                originals = torch.arange(len(x), device=x.device)
+                chosen, _ = select(originals, originals + len(x), self.selection, generator)
+                images, labels = torch.cat((x, xL))[chosen], torch.cat((y, yL))[chosen]
+            return F.cross_entropy(network(images), labels)
 
         return loss

@@ -1,4 +1,7 @@
-"""The paper's versions for segmentation (Table 6): half of each mini-batch is augmented."""
+"""The paper's versions for segmentation (Table 6): half of each mini-batch is augmented.
+
+Beyond the paper, two versions whose labels move with the image.
+"""
 
 from __future__ import annotations
 
@@ -46,3 +49,19 @@ class OursA(OursB):
 
     contrast: bool | tuple[ContrastPart, ...] = False
     """contrast diversification: all, none, or some of standardise, affine, tanh"""
+
+
+@dataclass(frozen=True)
+class OursMove(OursD):
+    """All of it, and labels that move with the image."""
+
+    labels: Literal["fixed", "move"] = "move"
+    """whether the labels of pixels stay where they are (the paper), or move with the image"""
+
+
+@dataclass(frozen=True)
+class OursShared(OursMove):
+    """All taps share their offsets: where the labels move is exact."""
+
+    shared_offsets: bool = True
+    """one field of offsets for all taps of the kernel, which bends the image as a whole"""

@@ -14,9 +14,10 @@ from ... import ProRandConv
 from ...block_transform import EPS
 from ...checks import Range
 from ...errors import ProRandConvError
-from ...functional import ContrastPart, Padding
+from ...functional import ContrastPart, Padding, move_labels
 from ..data import ImageFormat
-from .augmenting import Augmenting
+from ..data.scenes import IGNORED
+from .augmenting import Augmenting, LabelledAugment
 from .consistency import divergence
 from .learner import Augment, Loss
 
@@ -43,6 +44,8 @@ class ProRandConvMethod(Augmenting):
     """range of σ_g, the width of the Gaussian filter on the kernel; None: no filter"""
     offsets: Range | Literal["auto"] | None = "auto"
     """range of σ_Δ, the deviation of offsets in pixels; auto: by image size; None: no offsets"""
+    shared_offsets: bool = False
+    """one field of offsets for all taps of the kernel, which bends the image as a whole"""
     alpha: float = 10.0
     """exponent of the offsets' power spectrum"""
     contrast: bool | tuple[ContrastPart, ...] = True
@@ -63,6 +66,8 @@ class ProRandConvMethod(Augmenting):
     """one draw for the mini-batch, or one for each image"""
     p: float = 1.0
     """share of the images that are augmented; the others stay as they are"""
+    labels: Literal["fixed", "move"] = "fixed"
+    """whether the labels of pixels stay where they are (the paper), or move with the image"""
     consistency: float = 0.0
     """λ, the weight of the Jensen-Shannon divergence of predictions for all views; 0: none"""
     views: int = 1
@@ -78,19 +83,46 @@ class ProRandConvMethod(Augmenting):
                 "selection", self.selection, "both, to compare original and augmented images"
             )
 
+        if self._compares and self.labels == "move":
+            raise ProRandConvError.about(
+                "labels", self.labels, "fixed, to compare original and augmented images"
+            )
+
     @property
     def _compares(self) -> bool:
         return self.consistency > 0 or self.views > 1
 
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """All, unless labels of pixels are to move."""
+        return ("segmentation",) if self.labels == "move" else super().tasks
+
     def augmentation(self, format: ImageFormat) -> Augment:
         """The random convolution block."""
-        augment = ProRandConv(
+        augment = self._transform(format)
+        return lambda x, generator: augment(x, params=augment.draw(x, generator))
+
+    def labelled_augmentation(self, format: ImageFormat) -> LabelledAugment:
+        """The same block for images and, if they are to move, for the labels of their pixels."""
+        if self.labels == "fixed":
+            return super().labelled_augmentation(format)
+        augment = self._transform(format)
+
+        def moved(x: Tensor, y: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+            params = augment.draw(x, generator)
+            return augment(x, params=params), move_labels(y, params, ignore_index=IGNORED)
+
+        return moved
+
+    def _transform(self, format: ImageFormat) -> ProRandConv:
+        return ProRandConv(
             self.kernel_size,
             self.max_repeats,
             repeats=self.repeats,
             weights=self.weights,
             smoothing=self.smoothing,
             offsets=self.offsets,
+            shared_offsets=self.shared_offsets,
             alpha=self.alpha,
             contrast=self.contrast,
             gamma_std=self.gamma_std,
@@ -104,8 +136,6 @@ class ProRandConvMethod(Augmenting):
             mode=self.mode,
             p=self.p,
         )
-
-        return lambda x, generator: augment(x, params=augment.draw(x, generator))
 
     def loss(self, format: ImageFormat) -> Loss:
         """Mean cross-entropy of all views, and their consistency, in one forward pass."""

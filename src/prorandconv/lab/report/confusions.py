@@ -47,7 +47,8 @@ def shares(counts: Evaluation) -> tuple[tuple[float, ...], ...]:
     """Per cent of each class's images (rows) that were predicted as each class (columns).
 
     Example:
-        >>> shares(Evaluation(((3, 1), (0, 0))))
+        >>> from prorandconv.lab.tasks.classification import Accuracy
+        >>> shares(Accuracy(((3, 1), (0, 0))))
         ((75.0, 25.0), (0.0, 0.0))
     """
     plain = np.array(counts.confusion, dtype=np.float64)

@@ -62,7 +62,7 @@ class RunConfig:
     method: str = "pro-randconv"
     """erm, randconv, progressive, pro-randconv, color-jitter, grayscale, perspective, rotate,
     autoaugment, randaugment, augmix, mixstyle, or package.module:function; of Table 6 ours-a to
-    ours-d"""
+    ours-d, and beyond it ours-move and ours-shared"""
     options: Method = field(default_factory=lambda: method_class("pro-randconv")())
     """options of the method"""
     network: str = "lenet"
