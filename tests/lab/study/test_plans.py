@@ -59,12 +59,17 @@ def test_a_run_of_digits_is_the_papers_run_and_nothing_else():
         ("traditional", "traditional-digits", "RandAugment", "syn", 59.60),
         ("traditional", "traditional-pacs", "RandAugment", "sketch", 56.40),
         ("bounds", "bounds", "Progressive (Diff), no bound", "svhn", 60.73),
+        ("segmentation", "gtav", "Ours-C", "cityscapes", 42.36),
+        ("segmentation", "gtav", "Ours-D, labels moved", "cityscapes", None),
         ("receptive-field", "receptive-field-digits-mnist", "Pro-RandConv, L times", "21", None),
     ],
 )
 def test_the_papers_figure_stands_beside_ours(study, table, row, column, paper):
     (found,) = (one for one in planned(study) if one.name == table)
     assert found.cells[row, column].paper == paper
+
+
+CLASSIFYING = [name for name in STUDIES if name != "segmentation"]
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -88,7 +93,7 @@ def test_the_number_of_runs_and_tables(study, runs, tables):
 
 
 def test_runs_are_shared_between_studies():
-    runs = {name: set(runs_of(planned(name, benchmark="digits"), (0,))) for name in STUDIES}
+    runs = {name: set(runs_of(planned(name, benchmark="digits"), (0,))) for name in CLASSIFYING}
     assert runs["digits"] <= runs["components"]
     assert len(runs["receptive-field"] & runs["smoothing"]) == 7
     default = RunConfig.paper("digits").hash
@@ -96,7 +101,7 @@ def test_runs_are_shared_between_studies():
     assert without == {"efficiency", "receptive-field", "smoothing", "bounds", "beyond"}
 
 
-@pytest.mark.parametrize("name", [name for name in STUDIES if name != "efficiency"])
+@pytest.mark.parametrize("name", [name for name in CLASSIFYING if name != "efficiency"])
 def test_digits_mini_takes_the_place_of_every_benchmark(name):
     tables = get_study(name).plan(Settings(benchmark="digits-mini"))
     runs = runs_of(tables, (0,)).values()
@@ -262,3 +267,19 @@ def test_another_precision_reaches_the_runs_and_is_said():
     (table, _) = planned("pacs-single", precision="bf16-mixed")
     assert {config.precision for config in runs_of((table,), (0,)).values()} == {"bf16-mixed"}
     assert "networks compute in bf16-mixed" in table.notes
+
+
+def test_segmentation_is_planned_on_scenes_with_masks_only():
+    (table,) = get_study("segmentation").plan(Settings(benchmark="shapes-mini"))
+    assert table.columns == ("textured", "inverted")
+    assert {config.method for config in runs_of([table], (0,)).values()} >= {"erm", "ours-shared"}
+    assert all(cell.paper is None for cell in table.cells.values())
+    with pytest.raises(ProRandConvError, match="scenes with masks"):
+        get_study("segmentation").plan(Settings(benchmark="digits-mini"))
+
+
+def test_weights_of_an_encoder_reach_segmentation_runs(tmp_path):
+    weights = tmp_path / "resnet18-imagenet1k-v1.pth"
+    weights.touch()
+    (table,) = get_study("segmentation").plan(Settings(benchmark="shapes-mini", weights=tmp_path))
+    assert {config.weights for config in runs_of([table], (0,)).values()} == {weights}

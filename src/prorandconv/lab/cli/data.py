@@ -16,6 +16,9 @@ from ..options import OrDefault
 
 Name = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
 
+OWN = {"folder": "<domain>/<class>/<image>", "segfolder": "<domain>/{images,masks}, classes.txt"}
+"""Benchmarks of a user's own data, and how it lies."""
+
 
 @dataclass(frozen=True)
 class DataList:
@@ -37,8 +40,8 @@ class DataList:
         for column in ("images", "where"):
             table.add_column(column, overflow="fold")
         for name in BENCHMARKS:
-            if name == "folder":
-                table.add_row(name, "any", "", "--data-root DIR with <domain>/<class>/<image>")
+            if name in OWN:
+                table.add_row(name, "any", "", f"--data-root DIR with {OWN[name]}")
                 continue
             benchmark = get_benchmark(name, self.data_root)
             for domain in (*benchmark.domains, *benchmark.extras):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import ImageFile
 from torch import Tensor
 
 from ..errors import DataError
@@ -76,3 +77,66 @@ class LabelIds(MaskEncoding):
                 f"correct the mask, or the list of classes; {UNLABELLED} marks what has no class",
             )
         return labels.astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Colours(MaskEncoding):
+    """A colour for each pixel, stored as such or through a palette.
+
+    Attributes:
+        colours: of each class, red, green and blue; other colours are no class.
+    """
+
+    colours: tuple[tuple[int, int, int], ...]
+
+    def read(self, path: Path) -> Tensor:
+        """Read a mask; see :meth:`MaskEncoding.read`."""
+        pixels = read_image(path, lambda opened: np.array(opened.convert("RGB")))
+        return torch.from_numpy(self.classes(pixels, path))
+
+    def classes(self, values: NDArray[np.integer], path: Path) -> NDArray[np.uint8]:
+        """Look up the class of each colour; refuses a mask in which no colour is known."""
+        packed = values.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
+        labels = np.full(packed.shape, UNLABELLED, dtype=np.uint8)
+        for number, (red, green, blue) in enumerate(self.colours):
+            labels[packed == (red << 16 | green << 8 | blue)] = number
+        if (labels == UNLABELLED).all() and packed.any():
+            raise DataError.at(
+                path,
+                "has none of the colours that classes are drawn in",
+                "it needs the colour of a class for each pixel",
+            )
+        return labels
+
+
+@dataclass(frozen=True)
+class FirstChannel(MaskEncoding):
+    """Numbers in the first of several channels, of 8 or 16 bits; the others count instances.
+
+    Attributes:
+        labels: what the numbers mean.
+    """
+
+    labels: LabelIds
+
+    def read(self, path: Path) -> Tensor:
+        """Read a mask; see :meth:`MaskEncoding.read`."""
+        return torch.from_numpy(self.classes(read_image(path, _low_bytes), path))
+
+    def classes(self, values: NDArray[np.integer], path: Path) -> NDArray[np.uint8]:
+        """Look up the class of each number."""
+        return self.labels.classes(values[..., 0], path)
+
+
+def _low_bytes(opened: ImageFile.ImageFile) -> NDArray[np.uint8]:
+    """The pixels of an image, of 16-bit channels the lower half, which holds numbers up to 255.
+
+    Pillow has no 16-bit colour and keeps the upper half, the first byte as PNG stores it; told that
+    the bytes are in the other order, it keeps the second.
+    """
+    # A plain tuple is what older versions of Pillow have.
+    opened.tile = [
+        (*one[:3], "RGB;16L") if one[3] == "RGB;16B" else one  # type: ignore[misc]
+        for one in opened.tile
+    ]
+    return np.array(opened)

@@ -16,7 +16,7 @@ from .inspection import inspect, intact
 from .masks import LabelIds, MaskEncoding
 from .samples import ImageFormat
 from .scene_files import FileScenes, SceneFile, look_at_scene
-from .splits import Split, block_split
+from .splits import SPLITS, Split, block_split
 
 ROBUSTNET_RECIPE = Recipe(
     image_size=768,
@@ -92,7 +92,7 @@ class SceneDomain(Domain):
 
     def counts(self) -> Counts:
         """Count the scenes; which classes are in them is not looked at."""
-        return {"all": (len(self.files()),)}
+        return {part: (len(self.files()),) for part in self.parts()}
 
     def examine(self) -> Findings:
         """Decode every image and every mask."""
@@ -102,8 +102,8 @@ class SceneDomain(Domain):
             return Findings({}, (str(error),))
         scenes = list(files.values())
         seen = inspect(scenes, look_at_scene, title=self.name, workers=self.options.processes)
-        sizes = [f"{len(self.split(split, list(files)))} {split}" for split in ("train", "val")]
-        notes = [f"split: by blocks of neighbouring names, {', '.join(sizes)}"]
+        names = list(files)
+        notes = [f"split: {len(self.split(s, names))} {s}" for s in SPLITS if self.split(s, names)]
         notes += [f"{one.image}: {s.conversion}" for one, s in seen.items() if s.conversion]
         broken = tuple(state.problem for state in seen.values() if state.problem)
         return Findings(self.counts(), broken, tuple(notes))
@@ -122,7 +122,9 @@ class SceneDomain(Domain):
         names = self.split(split, list(files))
         if not names:
             raise DataError.at(
-                self.folder, f"no scenes for the {split} split", "it needs two scenes or more"
+                self.folder,
+                f"no scenes for the {split} split",
+                "a source needs two scenes or more; published targets are only measured on",
             )
         return FileScenes(
             {files[name]: contents[files[name]] for name in names},

@@ -55,8 +55,8 @@ class RunConfig:
     """
 
     benchmark: str = "digits"
-    """digits, pacs, officehome, vlcs, folder or digits-mini; with masks: street, segfolder or
-    shapes-mini"""
+    """digits, pacs, officehome, vlcs, folder or digits-mini; with masks: gtav, street, segfolder
+    or shapes-mini"""
     source: tuple[str, ...] = ("mnist",)
     """domain or domains to train on; the other domains are the targets"""
     method: str = "pro-randconv"

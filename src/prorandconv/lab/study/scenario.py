@@ -14,8 +14,12 @@ from ..run.config import RunConfig
 from .plan import Column, Reading
 from .settings import Settings
 
-SOLE_SOURCE = {"digits": "mnist"}
+SOLE_SOURCE = {"digits": "mnist", "gtav": "gtav"}
 """Benchmarks of which the paper trains on one domain only."""
+
+
+NOT_OF_PAPER = ("digits-mini", "folder", "street", "segfolder", "shapes-mini")
+"""Benchmarks that the paper has no figures of."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Scenario:
     @property
     def of_paper(self) -> bool:
         """Whether the study's own benchmark is used, so that the paper's figures apply."""
-        return self.settings.benchmark in (None, self.name) and self.name != "digits-mini"
+        return self.settings.benchmark in (None, self.name) and self.name not in NOT_OF_PAPER
 
     @cached_property
     def present(self) -> tuple[str, ...]:
@@ -77,7 +81,8 @@ class Scenario:
     def config(self, row: Row, *sources: str) -> RunConfig:
         """The run of a row of a table; its seed is to be set."""
         changes = self.settings.changes() | {"network": self.network}
-        weights = self.settings.weights_of(self.network)
+        # Of a segmentation network, <architecture>-<encoder>, the encoder has ImageNet weights.
+        weights = self.settings.weights_of(self.network.partition("-")[2] or self.network)
         if weights is not None:
             changes["weights"] = weights
         return RunConfig.paper(

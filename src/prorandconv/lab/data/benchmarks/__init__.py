@@ -21,6 +21,7 @@ BENCHMARKS = {
     "vlcs": "vlcs",
     "folder": "user_folder",
     "digits-mini": "digits_mini",
+    "gtav": "gtav",
     "street": "street",
     "segfolder": "user_scenes",
     "shapes-mini": "shapes_mini",

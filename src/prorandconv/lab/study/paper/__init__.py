@@ -39,6 +39,12 @@ STUDIES = {
     "efficiency": Listed(
         "efficiency", "memory, time and MACs of each method, on this device", "Table 5", 0
     ),
+    "segmentation": Listed(
+        "segmentation",
+        "methods for segmentation trained on GTAV, by target; two whose labels move",
+        "Table 6",
+        8,
+    ),
     "selection": Listed(
         "selection", "eight ways of choosing images, in- and out-of-domain", "Table 7", 45
     ),

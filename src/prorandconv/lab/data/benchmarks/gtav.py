@@ -1,0 +1,191 @@
+"""Streets of a game and real ones: GTAV, Cityscapes, BDD-100K, SYNTHIA and Mapillary Vistas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import DataError
+from ..benchmark import Benchmark, Domain, Published
+from ..cityscapes_labels import CLASSES, COLOURS, LABEL_IDS, MAPILLARY, SYNTHIA
+from ..folders import folder_of
+from ..image_files import Options
+from ..masks import Colours, FirstChannel, LabelIds, MaskEncoding
+from ..scene_folders import ROBUSTNET_RECIPE, SceneDomain, scene_format
+from ..splits import Split, block_split
+
+PUBLISHED: Published = {
+    "gtav": {"all": 24_966},
+    "cityscapes": {"test": 500},
+    "bdd100k": {"test": 1_000},
+    "mapillary": {"test": 2_000},
+}
+"""SYNTHIA's depends on which of its 9,400 scenes are taken for validation."""
+
+SOURCES = """\
+GTAV        https://download.visinf.tu-darmstadt.de/data/from_games: gtav/images/<number>.png and
+            gtav/labels/<number>.png; for the published split, gtav/split.mat or the folders
+            gtav/{images,labels}/{train,valid,test}
+Cityscapes  https://www.cityscapes-dataset.com: cityscapes/leftImg8bit/val/<city>/*_leftImg8bit.png
+            and cityscapes/gtFine/val/<city>/*_gtFine_labelIds.png
+BDD-100K    https://www.vis.xyz/bdd100k: bdd100k/seg/images/val/*.jpg and
+            bdd100k/seg/labels/val/*_train_id.png, or bdd100k/images/10k/val/*.jpg and
+            bdd100k/labels/sem_seg/masks/val/*.png
+SYNTHIA     https://synthia-dataset.net, SYNTHIA-RAND-CITYSCAPES: synthia/RGB/val/*.png and
+            synthia/GT/LABELS/val/*.png, or without val: all scenes are measured then
+Mapillary   https://www.mapillary.com/dataset/vistas: mapillary/validation/images/*.jpg and
+            mapillary/validation/labels/*.png, or the labels of version 1.2 in v1.2/labels"""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where images and masks are in a domain's folder, and how their names end."""
+
+    images: str
+    masks: str
+    image_end: str
+    mask_end: str
+
+    def __str__(self) -> str:
+        return f"{self.images}/*{self.image_end} with {self.masks}/*{self.mask_end}"
+
+
+@dataclass(frozen=True)
+class Streets(SceneDomain):
+    """A published set; of targets there are only the validation images, to be measured on.
+
+    Attributes:
+        accepted: layouts, the first that is there is read.
+    """
+
+    accepted: tuple[Layout, ...] = field(kw_only=True)
+
+    def _layout(self) -> Layout | None:
+        there = (
+            one
+            for one in self.accepted
+            if (self.folder / one.images).is_dir() and (self.folder / one.masks).is_dir()
+        )
+        return next(there, None)
+
+    def where(self) -> Path | None:
+        """The folder of the images; None if it is missing."""
+        layout = self._layout()
+        return None if layout is None else self.folder / layout.images
+
+    def layouts(self) -> tuple[str, ...]:
+        """What is looked for."""
+        return tuple(f"{self.folder}/{layout}" for layout in self.accepted)
+
+    def parts(self) -> tuple[str, ...]:
+        """What is there is for testing."""
+        return ("test",) if self.where() else ()
+
+    def pairs(self) -> dict[str, tuple[Path, Path]]:
+        """Image and mask of each scene by its name, folders within included."""
+        layout = self._layout()
+        if layout is None:
+            raise self.not_found()
+        images = self.folder / layout.images
+        found: dict[str, tuple[Path, Path]] = {}
+        for image in sorted(images.rglob(f"*{layout.image_end}")):
+            name = image.relative_to(images).as_posix().removesuffix(layout.image_end)
+            mask = self.folder / layout.masks / f"{name}{layout.mask_end}"
+            if not mask.is_file():
+                raise DataError.at(image, f"has no mask {mask}", "add it, or remove the image")
+            found[name] = (image, mask)
+        if not found:
+            raise DataError.at(images, f"has no images *{layout.image_end}", "fetch them again")
+        return found
+
+    def split(self, split: Split, names: Sequence[str]) -> list[str]:
+        """All scenes, which are for testing."""
+        return list(names) if split == "test" else []
+
+
+@dataclass(frozen=True)
+class Source(Streets):
+    """GTAV, which has a published split."""
+
+    def parts(self) -> tuple[str, ...]:
+        """All of it in one part, if it is there."""
+        return ("all",) if self.where() else ()
+
+    def split(self, split: Split, names: Sequence[str]) -> list[str]:
+        """By folders or split.mat where there are some, else by blocks of neighbours."""
+        if split == "test":
+            return list(names)
+        folders = {"train": ("train/",), "val": ("valid/", "val/")}
+        if any(name.startswith(folders["train"]) for name in names):
+            return [name for name in names if name.startswith(folders[split])]
+        listed = self.folder / "split.mat"
+        if listed.is_file():
+            numbers = _split_of(listed)[split]
+            return [name for name in names if name.isdigit() and int(name) in numbers]
+        training, validation = block_split(names)
+        return [names[i] for i in (training if split == "train" else validation)]
+
+
+def _split_of(path: Path) -> dict[str, set[int]]:
+    from scipy.io import loadmat
+
+    try:
+        stored = loadmat(path)
+        return {
+            split: set(np.asarray(stored[f"{split}Ids"]).ravel().astype(int).tolist())
+            for split in ("train", "val")
+        }
+    except (OSError, ValueError, KeyError, NotImplementedError) as error:
+        raise DataError.at(
+            path, f"is no list of the split ({error!r})", "it needs trainIds and valIds"
+        ) from error
+
+
+def benchmark(root: Path, options: Options) -> Benchmark:
+    """From a game to real streets and another simulator, with the 19 classes of Cityscapes."""
+    form = scene_format(ROBUSTNET_RECIPE, options)
+    count = len(CLASSES)
+
+    def streets(name: str, encoding: MaskEncoding, *accepted: Layout) -> Domain:
+        kind = Source if name == "gtav" else Streets
+        folder = folder_of(root, name)
+        return kind(name, folder, CLASSES, form, options, encoding, accepted=accepted)
+
+    png, jpg = ".png", ".jpg"
+    cityscapes = Layout("leftImg8bit/val", "gtFine/val", "_leftImg8bit.png", "_gtFine_labelIds.png")
+    members: Mapping[str, Domain] = {
+        "gtav": streets("gtav", Colours(COLOURS), Layout("images", "labels", png, png)),
+        "cityscapes": streets("cityscapes", LabelIds(count, LABEL_IDS), cityscapes),
+        "bdd100k": streets(
+            "bdd100k",
+            LabelIds(count),
+            Layout("seg/images/val", "seg/labels/val", jpg, "_train_id.png"),
+            Layout("images/10k/val", "labels/sem_seg/masks/val", jpg, png),
+        ),
+        "synthia": streets(
+            "synthia",
+            FirstChannel(LabelIds(count, SYNTHIA)),
+            Layout("RGB/val", "GT/LABELS/val", png, png),
+            Layout("RGB", "GT/LABELS", png, png),
+        ),
+        "mapillary": streets(
+            "mapillary",
+            LabelIds(count, MAPILLARY),
+            Layout("validation/images", "validation/labels", jpg, png),
+            Layout("validation/images", "validation/v1.2/labels", jpg, png),
+        ),
+    }
+    return Benchmark(
+        name="gtav",
+        classes=CLASSES,
+        format=form,
+        network="deeplabv3plus-resnet50",
+        recipe=ROBUSTNET_RECIPE,
+        members=members,
+        published=PUBLISHED,
+        sources=SOURCES,
+        task="segmentation",
+    )
