@@ -141,6 +141,7 @@ def printed(table):
 def test_the_papers_figures_stand_beside_ours_and_averages_are_over_the_same_targets():
     accuracies = {"svhn": 60.0, "mnist_m": 80.0, "usps": 70.0}
     result: Result = {
+        "config": RunConfig.paper("digits").to_mapping(),
         "averaged": list(accuracies),
         "absent": ["syn"],
         "last": {"epoch": 3, "targets": {n: {"accuracy": a} for n, a in accuracies.items()}},

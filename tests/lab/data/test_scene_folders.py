@@ -127,3 +127,16 @@ def test_the_blocks_do_not_depend_on_the_order_of_listing():
     names = [f"{number:04}" for number in range(50)]
     (_, one), (_, other) = block_split(names), block_split(names[::-1])
     assert [names[i] for i in one] == [names[::-1][i] for i in other]
+
+
+def test_the_commands_show_and_check_masks(root, tmp_path, run):
+    code, printed, _ = run("data", "check", "segfolder", "--data-root", root)
+    assert (code, "all that is present is in order" in printed) == (0, True)
+    sheets = tmp_path / "sheets"
+    code, _, _ = run("data", "show", "segfolder", "--data-root", root, "--output", sheets)
+    assert code == 0
+    assert {path.name for path in sheets.iterdir()} == {"segfolder-one.png", "segfolder-two.png"}
+    (root / "one" / "masks" / "001.png").unlink()
+    code, printed, _ = run("data", "check", "segfolder", "--data-root", root)
+    assert code == 1
+    assert "has no mask" in printed

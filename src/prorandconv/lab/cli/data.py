@@ -92,7 +92,7 @@ class DataCheck:
             for part, counts in report.findings.counts.items():
                 published = published_total(benchmark, report.name, part)
                 shown = "" if published is None else f"{published:,}"
-                classes = " ".join(f"{count}" for count in counts)
+                classes = " ".join(f"{count}" for count in counts) if len(counts) > 1 else ""
                 table.add_row(report.name, part, f"{sum(counts):,}", shown, classes)
         out.print(table)
         for report in reports:
@@ -149,21 +149,25 @@ class DataShow:
     output: Path = Path("contact-sheets")
     """folder for the PNGs"""
     per_class: int = 10
-    """images of each class"""
+    """images of each class, or scenes of each domain"""
 
     def run(self, out: Console) -> int:
         """Draw and write the sheets."""
         from ..data import get_benchmark
         from ..data.images import labelled
+        from ..data.scenes import Scenes
         from ..files import replacing
         from ..pictures import contact_sheet
+        from ..scene_pictures import scene_sheet
 
         benchmark = get_benchmark(self.name, self.data_root)
         for domain in benchmark.present():
             path = self.output / f"{benchmark.name}-{domain}.png"
-            sheet = contact_sheet(
-                labelled(benchmark.load(domain, "test")), per_class=self.per_class
-            )
+            samples = benchmark.load(domain, "test")
+            if isinstance(samples, Scenes):
+                sheet = scene_sheet(samples, self.per_class)
+            else:
+                sheet = contact_sheet(labelled(samples), per_class=self.per_class)
             with replacing(path) as temporary:
                 sheet.save(temporary)
             out.print(str(path), highlight=False)

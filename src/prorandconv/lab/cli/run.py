@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import tyro
 from rich.console import Console
@@ -20,6 +20,7 @@ from ..options import OrDefault
 if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
     from ..paper import PaperRow
     from ..run.prediction import Prediction
+    from ..run.segmented import SegmentedFile
     from ..run.trained import Trained
 
 Run = Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
@@ -86,9 +87,11 @@ class Evaluate:
 
 @dataclass(frozen=True)
 class Predict:
-    """Classify images with a run's network.
+    """Classify images with a run's network, or segment them if the run has that task.
 
-    A file that cannot be read is reported, the others are classified, and the exit code is 1.
+    Segmented images are written to --output: NAME-labels.png, whose pixels are the numbers of
+    classes, and NAME-overlay.png. A file that cannot be read is reported, the others are done, and
+    the exit code is 1.
     """
 
     run_directory: Run
@@ -100,7 +103,9 @@ class Predict:
     """image files, and folders of them at any depth"""
     loading: LoadingOptions = field(default_factory=Loading)
     top: int = 1
-    """number of classes for each image, the likeliest first"""
+    """number of classes for each image, the likeliest or largest first"""
+    output: Path = Path("predictions")
+    """folder for label files and overlays of segmented images"""
     format: Literal["text", "json", "csv"] = "text"
     """what to print"""
     accelerator: str = "auto"
@@ -115,16 +120,27 @@ class Predict:
 
         trained = self.loading.load(self.run_directory, self.accelerator)
         files = image_files(self.images)
-        found = []
-        with progress("classifying", len(files), unit="images") as advance:
-            for prediction in trained.predict(files, top=self.top):
-                found.append(prediction)
-                advance(1)
-        print_predictions(found, self.format, out)
-        bad = [one for one in found if one.problem]
-        for one in bad:
-            print(f"prorandconv: {one.path}: {one.problem}", file=sys.stderr)
+        with progress("predicting", len(files), unit="images") as advance:
+            if trained.config.task == "segmentation":
+                segmented = list(_counted(trained.segment(files, self.output), advance))
+                print_segmented(segmented, self.format, self.top, out)
+                bad = {one.path: one.problem for one in segmented if one.problem}
+            else:
+                found = list(_counted(trained.predict(files, top=self.top), advance))
+                print_predictions(found, self.format, out)
+                bad = {one.path: one.problem for one in found if one.problem}
+        for path, problem in bad.items():
+            print(f"prorandconv: {path}: {problem}", file=sys.stderr)
         return 1 if bad else 0
+
+
+T = TypeVar("T")
+
+
+def _counted(items: Iterable[T], advance: Callable[[int], None]) -> Iterator[T]:
+    for item in items:
+        advance(1)
+        yield item
 
 
 def print_predictions(
@@ -146,6 +162,36 @@ def print_predictions(
             if one.top:
                 answers = (f"{name} ({100 * chance:.1f} %)" for name, chance in one.top)
                 out.print(f"{one.path}: {', '.join(answers)}", soft_wrap=True, markup=False)
+
+
+def print_segmented(
+    files: Iterable[SegmentedFile], format: Literal["text", "json", "csv"], top: int, out: Console
+) -> None:
+    """Print what was found and written of each image; a text leaves out files without an answer.
+
+    Args:
+        files: what was found.
+        format: how to print it.
+        top: how many classes to name in a text, the largest first.
+        out: where a text goes.
+    """
+    if format == "json":
+        print(json.dumps([one.to_mapping() for one in files], indent=1))
+    elif format == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(("image", "class", "share", "labels", "overlay", "problem"))
+        for one in files:
+            for name, share in one.shares.items():
+                writer.writerow((one.path, name, f"{share:.6f}", one.labels, one.overlay, ""))
+            if one.problem:
+                writer.writerow((one.path, "", "", "", "", one.problem))
+    else:
+        for one in files:
+            if one.labels is not None:
+                largest = list(one.shares.items())[:top]
+                answers = ", ".join(f"{name} ({100 * share:.1f} %)" for name, share in largest)
+                text = f"{one.path}: {answers}; {one.labels}, {one.overlay}"
+                out.print(text, soft_wrap=True, markup=False)
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,12 @@ class Images(Samples):
         """So many of these images; see :meth:`Samples.limited`."""
         return Subset(self, count)
 
+    def examples(self, count: int) -> Tensor:
+        """The first image of each class; see :meth:`Samples.examples`."""
+        firsts = [(self.labels == one).nonzero()[:1, 0] for one in range(len(self.classes))]
+        (stored,) = self.stored([torch.cat(firsts)[:count]])
+        return normalise(stored, self.format.mean, self.format.std)
+
     def plan(self, generator: torch.Generator | None, *, augment: bool, jitter: float) -> EpochPlan:
         """The order of an epoch, its base augmentation and its jitter."""
         return EpochPlan.draw(len(self), generator, augment=augment, jitter=jitter)

@@ -66,6 +66,10 @@ class Samples(ABC):
         """So many of these samples, always the same; all if there are no more."""
 
     @abstractmethod
+    def examples(self, count: int) -> Tensor:
+        """Up to so many images to look at, normalised, always the same."""
+
+    @abstractmethod
     def plan(self, generator: torch.Generator | None, *, augment: bool, jitter: float) -> Plan:
         """Draw all random numbers of an epoch; without a generator, the stored order."""
 

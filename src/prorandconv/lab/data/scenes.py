@@ -52,6 +52,11 @@ class Scenes(Samples):
         """So many of these scenes; see :meth:`Samples.limited`."""
         return SceneSubset(self, count)
 
+    def examples(self, count: int) -> Tensor:
+        """Crops of some scenes; see :meth:`Samples.examples`."""
+        crops, _ = next(iter(self.batches(count, generator=torch.Generator().manual_seed(0))))
+        return crops
+
     def plan(self, generator: torch.Generator | None, *, augment: bool, jitter: float) -> ScenePlan:
         """The order of an epoch and its crops; without a generator, whole scenes."""
         if jitter:

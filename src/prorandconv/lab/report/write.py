@@ -17,6 +17,7 @@ from .plots.pictures import (
     Folder,
     Picture,
     curve_pictures,
+    prediction_pictures,
     sample_pictures,
     slug,
 )
@@ -65,7 +66,10 @@ def _section(study: StudyRecord, folder: Folder, samples: bool, data_root: Path 
         name = f"{study.name} {group.name}" if len(groups) > 1 else study.name
         curves += curve_pictures(group, name, folder)
         matrices += confusions(group)
-    sheets = list(sample_pictures(groups, study.name, folder, data_root)) if samples else []
+    sheets: list[Picture | str] = []
+    if samples:
+        sheets += prediction_pictures(groups, study.name, folder, data_root)
+        sheets += sample_pictures(groups, study.name, folder, data_root)
     return Section(
         study,
         tuple(tables),

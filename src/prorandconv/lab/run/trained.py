@@ -30,6 +30,7 @@ from .directory import BEST, CONFIG, RESULT, RunDirectory
 from .environment import device_of
 from .evaluation import Targets, evaluate
 from .prediction import Prediction, image_files, predict
+from .segmented import SegmentedFile, segment_files
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,23 @@ class Trained:
             self.classes,
             image_files(paths),
             top=top,
+            device=self.device,
+            precision=self.config.precision,
+        )
+
+    def segment(self, paths: Sequence[Path], output: Path) -> Iterator[SegmentedFile]:
+        """Segment image files, and those in folders; a bad file does not stop the others.
+
+        Args:
+            paths: files and folders.
+            output: the folder for label files and overlays.
+        """
+        return segment_files(
+            self.network,
+            self.config.format,
+            self.classes,
+            image_files(paths),
+            output,
             device=self.device,
             precision=self.config.precision,
         )

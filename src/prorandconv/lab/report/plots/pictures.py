@@ -11,12 +11,15 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from PIL import Image
 
+from ....errors import ProRandConvError
 from ...errors import DataError
 from ...files import replacing
 from ...methods import METHODS
 from ...run.config import RunConfig
 from ..compare import Comparison
+from ..read import ReportedRun
 from .curves import learning_curves
+from .predictions import prediction_sheet
 from .samples import sample_sheet
 from .style import render, themed
 
@@ -120,6 +123,32 @@ def sample_pictures(
         if sheet is not None:
             title = f"{row}: images of {' '.join(source)}, and new draws with the run's options"
             yield Picture.sheet(sheet, folder.free(name, "samples", *source[1:], row), title)
+
+
+def prediction_pictures(
+    groups: Iterable[Comparison], name: str, folder: Folder, data_root: Path | None
+) -> Iterator[Picture | str]:
+    """Scenes of each target, their classes, and what each method takes them for.
+
+    The scenes are the same for all methods. Classification has no such pictures.
+    """
+    for group in groups:
+        runs = {row: run for row, run in group.firsts.items() if _segments(run)}
+        for target in group.targets if runs else ():
+            try:
+                sheet = prediction_sheet(runs, target, data_root)
+            except ProRandConvError as error:  # data or weights that are gone
+                yield f"No predictions for {target}: {error}"
+                continue
+            title = f"{target}: scenes, their classes, and those that each method found"
+            yield Picture.sheet(sheet, folder.free(name, "predictions", target), title)
+
+
+def _segments(run: ReportedRun) -> bool:
+    """Whether a run segments, is done, and has a network that needs no code of a user's."""
+    config = run.config
+    named = ":" not in config["network"] and config["method"] in METHODS
+    return config.get("task") == "segmentation" and run.result is not None and named
 
 
 def _drawing(figure: Figure) -> str:

@@ -9,9 +9,7 @@ from pathlib import Path
 import torch
 from PIL import Image
 
-from ...data import Images, Options, get_benchmark
-from ...data.images import labelled
-from ...data.pixels import normalise
+from ...data import Options, Samples, get_benchmark
 from ...methods.pixels import to_pixels
 from ...pictures import picture_rows
 from ...run.config import RunConfig
@@ -29,11 +27,7 @@ def sample_sheet(config: RunConfig) -> Image.Image | None:
         config: of the run; an absent source raises :class:`~prorandconv.lab.errors.DataError`.
     """
     images = _source(config.benchmark, config.source[0], config.data_root, config.image_size)
-    labels = images.labels
-    firsts = [(labels == one).nonzero()[:1, 0] for one in range(len(images.classes))]
-    chosen = torch.cat(firsts)[:IMAGES]
-    (stored,) = images.stored([chosen])
-    x = normalise(stored, images.format.mean, images.format.std)
+    x = images.examples(IMAGES)
     augment = config.options.augmentation(images.format)
     if augment is None:
         return None
@@ -47,6 +41,6 @@ def sample_sheet(config: RunConfig) -> Image.Image | None:
 
 
 @lru_cache(maxsize=1)
-def _source(benchmark: str, source: str, data_root: Path | None, image_size: int | None) -> Images:
+def _source(benchmark: str, source: str, data_root: Path | None, image_size: int | None) -> Samples:
     options = Options(image_size=image_size)
-    return labelled(get_benchmark(benchmark, data_root, options).load(source, "train"))
+    return get_benchmark(benchmark, data_root, options).load(source, "train")

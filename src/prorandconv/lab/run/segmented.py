@@ -1,0 +1,119 @@
+"""Image files in, label files and overlays out; a bad file does not stop the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from ..data import ImageFormat
+from ..data.decoding import decode
+from ..data.pixels import normalise
+from ..errors import DataError
+from ..files import replacing
+from ..scene_pictures import colours_of, overlaid, palette_image
+from .environment import autocast
+
+
+@dataclass(frozen=True)
+class SegmentedFile:
+    """Where the classes of an image's pixels were written, or why there are none."""
+
+    path: Path
+    labels: Path | None = None
+    """a PNG of the image's size, whose pixels are the numbers of classes, with their colours"""
+    overlay: Path | None = None
+    """the image with these colours laid over it"""
+    shares: dict[str, float] = field(default_factory=dict)
+    """of the pixels, by the classes that were found, the largest first"""
+    problem: str = ""
+    """why the file cannot be used; empty if it can"""
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "image": str(self.path),
+            "labels": None if self.labels is None else str(self.labels),
+            "overlay": None if self.overlay is None else str(self.overlay),
+            "shares": self.shares,
+            "problem": self.problem,
+        }
+
+
+def segmented(
+    network: nn.Module,
+    pixels: Tensor,
+    format: ImageFormat,
+    *,
+    device: torch.device | str = "cpu",
+    precision: str = "32-true",
+) -> Tensor:
+    """The class of each pixel of an image of any size, uint8 ``(H, W)``.
+
+    Args:
+        network: in evaluation mode, on the device.
+        pixels: uint8 ``(1 or 3, H, W)``.
+        format: how images reach the network.
+        device: where the network is.
+        precision: the numeric precision of the run that the network comes from.
+    """
+    device = torch.device(device)
+    images = normalise(pixels[None], format.mean, format.std).to(device)
+    with torch.inference_mode(), autocast(device, precision):
+        found: Tensor = network(images).argmax(1)[0]
+    return found.to(torch.uint8).cpu()
+
+
+def segment_files(
+    network: nn.Module,
+    format: ImageFormat,
+    classes: Sequence[str],
+    files: Sequence[Path],
+    output: Path,
+    *,
+    device: torch.device | str = "cpu",
+    precision: str = "32-true",
+) -> Iterator[SegmentedFile]:
+    """Segment image files, one by one.
+
+    Args:
+        network: in evaluation mode, on the device.
+        format: how images reach the network.
+        classes: names of the network's outputs.
+        files: images in any format and size.
+        output: the folder to write to.
+        device: where the network is.
+        precision: the numeric precision of the run that the network comes from.
+
+    Yields:
+        What was written for each file, in order.
+    """
+    colours = colours_of(classes)
+    taken: dict[str, int] = {}
+    for path in files:
+        try:
+            if path.is_dir():
+                raise DataError.at(path, "a folder without image files", "name image files")
+            pixels = decode(path).pixels
+        except DataError as error:
+            yield SegmentedFile(path, problem=error.problem or str(error))
+            continue
+        labels = segmented(network, pixels, format, device=device, precision=precision)
+        taken[path.stem] = taken.get(path.stem, 0) + 1
+        name = path.stem if taken[path.stem] == 1 else f"{path.stem}-{taken[path.stem]}"
+        written = {kind: output / f"{name}-{kind}.png" for kind in ("labels", "overlay")}
+        shown = overlaid(pixels.expand(3, -1, -1), labels, colours).permute(1, 2, 0).numpy()
+        with replacing(written["labels"]) as temporary:
+            palette_image(labels, colours).save(temporary, "PNG")
+        with replacing(written["overlay"]) as temporary:
+            Image.fromarray(np.ascontiguousarray(shown)).save(temporary, "PNG")
+        counts = torch.bincount(labels.flatten().long(), minlength=len(classes))
+        order = [i for i in counts.argsort(descending=True).tolist() if counts[i]]
+        shares = {classes[i]: float(counts[i]) / labels.numel() for i in order}
+        yield SegmentedFile(path, written["labels"], written["overlay"], shares)
