@@ -3,12 +3,14 @@
 import json
 
 import pytest
+import torch
 
 from prorandconv.errors import ProRandConvError
 from prorandconv.lab.errors import RunError
 from prorandconv.lab.methods import METHODS
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.directory import METRICS
+from prorandconv.lab.run.export import export, metadata
 from prorandconv.lab.run.optimisation import learning_rate
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import train
@@ -90,3 +92,13 @@ def test_what_only_classification_has_is_refused(name, value, small_segmentation
 def test_fewer_scenes_than_a_mini_batch_are_refused(trained):
     with pytest.raises(RunError, match="at least 8 are needed"):
         trained(train_images=7)
+
+
+def test_an_exported_graph_segments(trained, tmp_path):
+    _, folder = trained("erm", epochs=1, train_images=16)
+    own = load_trained(folder, trust_code=True, accelerator="cpu")
+    export(own, tmp_path / "model.pt", "torchscript")
+    loaded = torch.jit.load(tmp_path / "model.pt")
+    x = torch.rand(2, 3, 32, 32)
+    assert torch.allclose(loaded(x), own.network(x), atol=1e-5)
+    assert metadata(own, with_normalisation=False)["output"].startswith("float32 (N, 4, 32, 32)")

@@ -16,6 +16,7 @@ from ...errors import ProRandConvError
 from ..data import ImageFormat
 from ..errors import RunError
 from ..files import replacing
+from ..tasks import get_task
 from .directory import METADATA
 from .trained import Trained
 
@@ -85,6 +86,7 @@ def metadata(trained: Trained, *, with_normalisation: bool) -> dict[str, Any]:
     """
     images, classes = trained.config.format, trained.classes
     size = images.image_size
+    shape = get_task(trained.config.task).output_shape(len(classes), size)
     pixels = f"float32 (N, 3, {size}, {size}), RGB, pixels in [0, 1]"
     return {
         "network": trained.config.network,
@@ -93,7 +95,7 @@ def metadata(trained: Trained, *, with_normalisation: bool) -> dict[str, Any]:
         "mean": list(images.mean),
         "std": list(images.std),
         "input": pixels if with_normalisation else f"{pixels}, then (pixels - mean) / std",
-        "output": f"float32 (N, {len(classes)}), logits in the order of the classes",
+        "output": f"float32 {shape}, logits in the order of the classes",
     }
 
 

@@ -80,6 +80,10 @@ class Classification(RunTask):
         """As many images as a limited number of pixels allows."""
         return max(PIXELS // format.image_size**2, 1)
 
+    def output_shape(self, classes: int, image_size: int) -> str:
+        """One logit for each class."""
+        return f"(N, {classes})"
+
     def labels(self, count: int, classes: int, image_size: int) -> Tensor:
         """The classes in turn."""
         return torch.arange(count) % classes

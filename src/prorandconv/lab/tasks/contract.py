@@ -87,5 +87,9 @@ class RunTask(ABC):
         """How many images are evaluated at once."""
 
     @abstractmethod
+    def output_shape(self, classes: int, image_size: int) -> str:
+        """The shape of a network's output, for people."""
+
+    @abstractmethod
     def labels(self, count: int, classes: int, image_size: int) -> Tensor:
         """Labels for so many training images, to measure what a step costs."""

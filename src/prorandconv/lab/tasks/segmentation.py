@@ -74,6 +74,10 @@ class Segmentation(RunTask):
         """One: scenes are measured whole, and may differ in size."""
         return 1
 
+    def output_shape(self, classes: int, image_size: int) -> str:
+        """One logit for each class and pixel."""
+        return f"(N, {classes}, {image_size}, {image_size})"
+
     def labels(self, count: int, classes: int, image_size: int) -> Tensor:
         """The classes in stripes."""
         rows = (torch.arange(image_size) % classes).view(1, -1, 1)
