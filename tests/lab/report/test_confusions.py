@@ -16,7 +16,7 @@ def test_shares_are_per_cent_of_a_class():
 def test_a_matrix_for_each_target_summed_over_seeds(write_run, tmp_path):
     (found,) = matrices(write_run, tmp_path)
     assert found.title == "erm: digits-mini from mnist, lenet, 4 epochs"
-    assert [(one.target, one.accuracy) for one in found.matrices] == [
+    assert [(one.target, one.score) for one in found.matrices] == [
         ("optdigits", 35.0),
         ("fonts", 45.0),
     ]

@@ -89,7 +89,7 @@ def test_confusion_matrices_are_tables_with_a_shade_for_each_share(mini, results
     write_report(results, results / "report", samples=False)
     text = (results / "report" / "index.html").read_text()
     # Pro-RandConv on fonts: 7 and 8 of ten images are right in its two runs
-    matrix = text.split("<caption>fonts: 75.0 %</caption>")[1].split("</table>")[0]
+    matrix = text.split("<caption>fonts: accuracy 75.0 %</caption>")[1].split("</table>")[0]
     assert matrix.count('<td style="--share:75">75</td>') == 10
     assert matrix.count('<td style="--share:25">25</td>') == 10
     assert matrix.count("<td></td>") == 80

@@ -10,6 +10,7 @@ from typing import Any
 from ..methods import METHODS
 from ..paper import changed_options, paper_row, paper_tables
 from ..run.config import RunConfig
+from ..run.result import evaluation_of
 from ..study.fingerprints import conflicts, described
 from ..study.table import Cell, Table
 from ..tasks.contract import Evaluation
@@ -58,6 +59,11 @@ class Comparison:
                 names |= dict.fromkeys(line.get("targets", ()))
             names |= dict.fromkeys(run.targets)
         return tuple(names)
+
+    @property
+    def score(self) -> str:
+        """What its runs are measured by, for people."""
+        return evaluation_of(self.runs[0].config).title
 
     def confusion(self, row: str, target: str) -> Evaluation | None:
         """Confusion counts, summed over the seeds that are done."""
@@ -187,6 +193,7 @@ def table_of(comparison: Comparison, name: str) -> Table:
         targets,
         seeds,
         cells,
+        score=comparison.score,
         baseline=comparison.baseline if len(comparison.rows) > 1 else None,
         averaged=tuple(averaged) if len(averaged) > 1 else (),
         notes=tuple(note for note in (absence, comparison.data) if note),

@@ -15,7 +15,11 @@ class ConfusionMatrix:
     """What a method took the images of a target for, summed over seeds."""
 
     target: str
-    accuracy: float
+    metric: str
+    """what the scores are"""
+    score: float
+    per_class: tuple[float | None, ...]
+    """scores of the classes; None for one that does not occur"""
     classes: tuple[str, ...]
     shares: tuple[tuple[float, ...], ...]
     """per cent of the images of a class (row) that were predicted as each class (column)"""
@@ -59,4 +63,6 @@ def shares(counts: Evaluation) -> tuple[tuple[float, ...], ...]:
 def _matrix(target: str, counts: Evaluation, classes: tuple[str, ...]) -> ConfusionMatrix:
     size = len(counts.confusion)
     names = classes if len(classes) == size else tuple(map(str, range(size)))
-    return ConfusionMatrix(target, counts.score, names, shares(counts))
+    return ConfusionMatrix(
+        target, counts.title, counts.score, counts.per_class, names, shares(counts)
+    )

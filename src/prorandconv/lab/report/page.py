@@ -70,9 +70,9 @@ def markdown(sections: Sequence[Section]) -> str:
             parts += [f"## {escaped(heading(shown.table))}", markdown_table(shown.table)]
             parts += [f"As {files}", *_links([shown.plot])]
         if section.curves:
-            parts += ["## Accuracy over epochs", *_links(section.curves)]
+            parts += ["## Learning curves", *_links(section.curves)]
         if section.confusions:
-            parts += ["## Accuracy by class", "The page has the whole confusion matrices."]
+            parts += ["## By class", "The page has the whole confusion matrices."]
             parts += [part for one in section.confusions for part in _by_class(one)]
         if section.samples:
             parts += ["## Augmented images", *_links(section.samples)]
@@ -83,13 +83,17 @@ def markdown(sections: Sequence[Section]) -> str:
 
 
 def _by_class(one: MethodConfusions) -> tuple[str, str]:
-    """The diagonals of the matrices: a line for each class."""
+    """The score of each class, a line each."""
     rows = [
-        (name, *(f"{matrix.shares[place][place]:.0f}" for matrix in one.matrices))
+        (name, *(_shown(matrix.per_class[place]) for matrix in one.matrices))
         for place, name in enumerate(one.matrices[0].classes)
     ]
     targets = [matrix.target for matrix in one.matrices]
-    return f"{escaped(one.title)}, %", grid(["class", *targets], rows)
+    return f"{escaped(one.title)}, {one.matrices[0].metric} in %", grid(["class", *targets], rows)
+
+
+def _shown(score: float | None) -> str:
+    return "absent" if score is None else f"{score:.0f}"
 
 
 def _links(pictures: Sequence[Picture | None]) -> list[str]:

@@ -165,6 +165,8 @@ class PlannedTable:
             (row, column): cell(row if self.averaged else f"{row}, {column}", planned)
             for (row, column), planned in self.cells.items()
         }
+        readings = [one for planned in self.cells.values() for one in planned.readings]
+        tasks = [get_task(one.config.task) for one in readings[:1]]
         return Table(
             self.name,
             self.title,
@@ -173,6 +175,7 @@ class PlannedTable:
             self.columns,
             tuple(seeds),
             cells,
+            score=tasks[0].evaluation.title if tasks else "accuracy",
             baseline=self.baseline,
             averaged=self.averaged,
             axis=self.axis,

@@ -99,6 +99,8 @@ class Table:
     cells: Mapping[tuple[str, str], Cell]
     """by row and column; a pair may lack"""
     unit: str = "%"
+    score: str = "accuracy"
+    """what the figures are, for people"""
     baseline: str | None = None
     """the row that others are compared with, seed by seed"""
     averaged: tuple[str, ...] = ()
@@ -183,6 +185,7 @@ class Table:
             "columns": list(self.columns),
             "seeds": list(self.seeds),
             "unit": self.unit,
+            **({} if self.score == "accuracy" else {"score": self.score}),
             "baseline": self.baseline,
             "averaged": list(self.averaged),
             "axis": None

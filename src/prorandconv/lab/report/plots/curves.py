@@ -1,4 +1,4 @@
-"""Accuracy over epochs, on the source and on each target, for each method."""
+"""Scores over epochs, on the source and on each target, for each method."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def learning_curves(comparison: Comparison, panels: int = PANELS) -> list[Figure
 
 
 def curve(runs: Iterable[ReportedRun], panel: str) -> dict[int, Estimate]:
-    """The accuracy by epoch, over the runs that have measured it."""
+    """The score by epoch, over the runs that have measured it."""
     values: dict[int, list[float | None]] = defaultdict(list)
     for run in runs:
         for line in run.metrics:
@@ -86,7 +86,7 @@ def _figure(comparison: Comparison, rows: list[str], panels: int) -> Figure | No
             if not below:
                 axes.set_xlabel("epoch")
             if place % across == 0:
-                axes.set_ylabel("accuracy, %")
+                axes.set_ylabel(f"{comparison.score}, %")
         handles, labels = grid_of_axes[0].get_legend_handles_labels()
         columns = max(1, min(len(labels), int(33 * across / (8 + max(map(len, labels))))))
         figure.legend(handles, labels, loc="outside upper left", ncols=columns)

@@ -83,12 +83,12 @@ class Folder:
 
 
 def curve_pictures(comparison: Comparison, name: str, folder: Folder) -> Iterator[Picture]:
-    """Accuracy over epochs."""
+    """Scores over epochs."""
     several = any(len(seeds) > 1 for seeds in comparison.rows.values())
     spread = ": mean and standard deviation over seeds" if several else ""
     figures = zip(learning_curves(comparison), learning_curves(comparison, 1), strict=True)
     for figure, narrow in figures:
-        title = f"Accuracy over epochs, {comparison.title}{spread}"
+        title = f"Learning curves ({comparison.score}), {comparison.title}{spread}"
         yield Picture.plot(figure, folder.free(name, "curves"), title, narrow)
 
 

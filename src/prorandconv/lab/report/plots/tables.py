@@ -83,7 +83,7 @@ def _dots(table: Table) -> Figure:
     axes.set_ylim(len(columns) * step - 1, -1)
     for line in range(1, len(columns)):
         axes.axhline(line * step - 1, color=INK, alpha=0.15, linewidth=0.6)
-    axes.set_xlabel("accuracy, %")
+    axes.set_xlabel(f"{table.score}, %")
     names = [
         Line2D([], [], marker=look.marker, color=look.colour, label=row)
         for row, look in chosen.items()
