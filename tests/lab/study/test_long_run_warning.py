@@ -10,10 +10,10 @@ def five_hours(monkeypatch):
     monkeypatch.setattr(Estimator, "seconds", lambda self, configs: [5 * 3600.0])
 
 
-def test_the_papers_epochs_on_a_cpu_are_announced(mini, tmp_path, five_hours):
+def test_the_epochs_of_the_recipe_on_a_cpu_are_announced(mini, tmp_path, five_hours):
     config = RunConfig.paper("digits-mini", "mnist", "erm")
     warning = long_run_warning(config, Execution(runs=tmp_path, accelerator="cpu"))
-    assert "500 epochs, as in the paper, will take about 5 h 00 min on this CPU" in warning
+    assert "500 epochs, the benchmark's number, will take about 5 h 00 min on this CPU" in warning
     assert "--epochs" in warning
 
 

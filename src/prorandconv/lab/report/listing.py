@@ -38,11 +38,12 @@ class ListedRun:
     epochs: int | None = None
     """epochs asked for"""
     val_accuracy: float | None = None
-    """on the sources' validation split: of the selected weights if done, else of the last epoch"""
+    """on the sources' validation split, mIoU if the run segments: of the selected weights if done,
+    else of the last epoch"""
     average: float | None = None
     """over the targets, with the selected weights; None until the run is done"""
     targets: Mapping[str, float] = field(default_factory=dict)
-    """accuracy by target, with the selected weights"""
+    """accuracy or mIoU by target, with the selected weights"""
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON."""

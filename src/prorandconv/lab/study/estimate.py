@@ -121,7 +121,7 @@ def _limited(count: int, limit: int | None) -> int:
 
 
 def long_run_warning(config: RunConfig, execution: Execution) -> str | None:
-    """A sentence about how long the paper's number of epochs takes here, where that is long.
+    """A sentence about how long the benchmark's number of epochs takes here, where that is long.
 
     Measures a few steps; says nothing of runs with fewer epochs, of GPUs, nor if it is to be quiet.
 
@@ -140,6 +140,6 @@ def long_run_warning(config: RunConfig, execution: Execution) -> str | None:
     if seconds < LONG:
         return None
     return (
-        f"{config.epochs} epochs, as in the paper, will take about {duration(seconds)} on this "
-        "CPU; --epochs N trains fewer, and Ctrl-C saves what is done"
+        f"{config.epochs} epochs, the benchmark's number, will take about {duration(seconds)} on "
+        "this CPU; --epochs N trains fewer, and Ctrl-C saves what is done"
     )
