@@ -11,6 +11,8 @@ from prorandconv.lab.study.table import Table
 
 SMALL = ["--benchmark", "digits-mini", "--networks", "own_lab:tiny", "--seeds", "2"]
 SMALL += ["--epochs", "1", "--train-images", "128", "--test-images", "40", "--quiet"]
+SCENES = ["--benchmark", "shapes-mini", "--networks", "own_lab:segmenting", "--image-size", "32"]
+SCENES += ["--train-images", "8", "--test-images", "2"]
 
 
 def stored(runs, name):
@@ -26,8 +28,9 @@ def shared_runs(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in STUDIES if name != "efficiency"])
-def test_every_study_runs_to_its_end_on_digits_mini(run, mini, shared_runs, name):
-    code, out, _ = run("study", name, *SMALL, "--runs", shared_runs)
+def test_every_study_runs_to_its_end_on_what_needs_no_download(run, mini, shared_runs, name):
+    own = SCENES if name == "segmentation" else []
+    code, out, _ = run("study", name, *SMALL, *own, "--runs", shared_runs)
     path, content = stored(shared_runs, name)
     assert code == 0
     assert str(path) in out.replace("\n", "")
