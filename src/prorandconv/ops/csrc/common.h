@@ -1,4 +1,4 @@
-// What the C interface (native.cpp) and the code compiled per instruction set (kernel.h) share.
+// What the C interface (native.cpp) and the code compiled per instruction set (image_lanes.h) share.
 #pragma once
 #include <atomic>
 #include <cstddef>

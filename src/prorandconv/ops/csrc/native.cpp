@@ -1,5 +1,5 @@
 // The C interface of the fused Pro-RandConv kernel, the choice of the instruction set, threads and
-// the workspace. The mathematics is in kernel.h, which is compiled once per instruction set.
+// the workspace. The mathematics is in image_lanes.h, which is compiled once per instruction set.
 #include <dlfcn.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -36,7 +36,7 @@
 #endif
 #define PRC_LANES 4
 #define PRC_NAMESPACE generic
-#include "kernel.h"
+#include "image_lanes.h"
 #undef PRC_LANES
 #undef PRC_NAMESPACE
 #undef PRC_FAST
@@ -46,14 +46,14 @@
 PRC_BEGIN_TARGET("avx2,fma")
 #define PRC_LANES 8
 #define PRC_NAMESPACE avx2
-#include "kernel.h"
+#include "image_lanes.h"
 #undef PRC_LANES
 #undef PRC_NAMESPACE
 PRC_END_TARGET
 PRC_BEGIN_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
 #define PRC_LANES 16
 #define PRC_NAMESPACE avx512
-#include "kernel.h"
+#include "image_lanes.h"
 #undef PRC_LANES
 #undef PRC_NAMESPACE
 PRC_END_TARGET

@@ -1,4 +1,4 @@
-// The draw (offsets and weights) as one sparse linear operator on images. Part of kernel.h.
+// The draw (offsets and weights) as one sparse linear operator on images. Part of image_lanes.h.
 //
 // For a block of output pixels of a row, bilinear corners of all taps that fall on the same
 // displacement are merged into one slot with a C x C matrix per pixel. Offsets are smooth, so a

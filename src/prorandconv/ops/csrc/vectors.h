@@ -1,5 +1,5 @@
 // Vectors of PRC_LANES floats in the compiler's own notation, tanh and transposition. Part of
-// kernel.h.
+// image_lanes.h.
 
 #define PRC_INLINE inline __attribute__((always_inline))
 #define PRC_NOINLINE __attribute__((noinline))
