@@ -23,6 +23,7 @@ from .options import CONTRAST_PARTS, PADDINGS, STANDARDISE_EPS, Bound, Output
 from .options import ContrastPart as ContrastPart
 from .options import Padding as Padding
 from .params import BlockParams, ProRandConvParams, RandConvParams
+from .synthesis import Waves
 
 
 def random_conv(x: Tensor, weight: Tensor, padding: Padding = "zeros") -> Tensor:
@@ -249,7 +250,7 @@ def _blocks(
     _check_params(x, params)
     images = _chosen(x, params).to(compute_dtype(x))
     params = params.of_chosen()
-    weight, offsets = params.weight.to(images), _to(params.offsets, images)
+    weight, offsets = params.weight.to(images), _offsets(params, images)
     gamma = beta = None
     if "affine" in parts:
         gamma, beta = _to(params.gamma, images), _to(params.beta, images)
@@ -265,6 +266,20 @@ def _blocks(
         block = Block(layer, offsets, size, padding, reach)
         images = ops.apply(images, block, after, params.in_layer(number), engine)
     return images
+
+
+def _offsets(params: BlockParams, images: Tensor) -> Tensor | Waves | None:
+    """The offsets for an engine: as waves where they are as drawn, so that it can make them."""
+    waves = params.fields
+    like = (images.dtype, images.device)
+    if (
+        isinstance(waves, Waves)
+        and (waves.dtype, waves.device) == like
+        and not waves.tracked
+        and not torch.compiler.is_compiling()
+    ):
+        return waves
+    return _to(params.offsets, images)
 
 
 def _chosen(x: Tensor, params: BlockParams) -> Tensor:
@@ -353,7 +368,7 @@ def _check_params(x: Tensor, params: BlockParams) -> None:
             f"a draw for {params.weight.shape[-3]} channels",
             f"one for the images' {channels} channels; make it with draw(x)",
         )
-    if params.offsets is not None and params.size != (height, width):
+    if params.displaced and params.size != (height, width):
         raise ProRandConvError.about(
             "params",
             f"a draw for images of {params.size} pixels",

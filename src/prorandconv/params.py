@@ -153,6 +153,11 @@ class BlockParams:
         return given if isinstance(given, Fields) and not given.edited else None
 
     @property
+    def displaced(self) -> bool:
+        """Whether there are offsets, which need not be made for the answer."""
+        return self._given is not None
+
+    @property
     def reach(self) -> float | None:
         """The largest |offset| in pixels, or None where reading it would wait for a device."""
         given = self._given

@@ -64,6 +64,12 @@ class Fields:
             return False
         return version_of(kept) != version
 
+    @property
+    def tracked(self) -> bool:
+        """Whether someone wants derivatives with respect to the tensor."""
+        kept, _ = self._kept
+        return kept is not None and kept.requires_grad
+
     def made_the(self, tensor: object) -> bool:
         """Whether this is the tensor, and nothing was changed in it."""
         kept, _ = self._kept
@@ -75,14 +81,18 @@ class Fields:
         if kept is not None:
             return kept
         # What is kept must serve autograd too, which refuses tensors made in inference mode.
-        if torch.is_inference_mode_enabled():
+        if not torch.compiler.is_compiling() and torch.is_inference_mode_enabled():
             with torch.inference_mode(False):
                 return self.made()
-        fields = self._unscaled()
-        if self.sigma is not None:
-            fields = self._scaled(fields, self.sigma)
-        if fields.dim() < len(self.shape):
-            fields = fields.view(self.shape)
+        whole, index = getattr(self, "_part_of", (None, None))
+        if whole is not None and not whole.edited:
+            fields: Tensor = whole.made()[index]
+        else:
+            fields = self._unscaled()
+            if self.sigma is not None:
+                fields = self._scaled(fields, self.sigma)
+            if fields.dim() < len(self.shape):
+                fields = fields.view(self.shape)
         if not torch.compiler.is_compiling():
             self._keep(fields)
         return fields
@@ -91,7 +101,11 @@ class Fields:
         """The fields of one or some of several draws, with the bits that they have among all."""
         sigma = None if self.sigma is None else self.sigma[index]
         some = replace(self, coefficients=self.coefficients[index], sigma=sigma)
-        some._keep(self.made()[index])
+        kept, _ = self._kept
+        if kept is None:
+            object.__setattr__(some, "_part_of", (self, index))
+        else:
+            some._keep(kept[index])
         return some
 
     def repeated(self: Self, times: int) -> Self:
@@ -125,6 +139,7 @@ class Fields:
     def __getstate__(self) -> dict[str, Any]:
         state = dict(vars(self))
         kept, _ = state.pop("_tensor", (None, 0))
+        state.pop("_part_of", None)
         # Versions start anew in a copy. What was not changed is made again; of what was changed,
         # no version is the drawn one.
         return state | {"_tensor": (kept, -1)} if self.edited else state
@@ -163,6 +178,35 @@ class Waves(Fields):
         coefficients = self.coefficients.to(device, non_blocking=non_blocking)
         sigma = None if self.sigma is None else self.sigma.to(device, non_blocking=non_blocking)
         return Waves(coefficients, self.size, sigma)
+
+    def factors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What the fields are the product of: sigma, waves (H, R), coefficients, waves (R', W)."""
+        coefficients, orthonormal = self.coefficients, self.sigma is not None
+        *leading, _, rows, columns = coefficients.shape
+        by_row, by_column = waves(
+            self.size, (rows, columns), orthonormal, coefficients.dtype, coefficients.device
+        )
+        if self.sigma is None:
+            return coefficients.new_ones(leading), by_row, coefficients, by_column
+        if self.size[0] != self.size[1]:
+            coefficients = self._standardised()
+        return self.sigma, by_row, coefficients, by_column
+
+    def _standardised(self) -> Tensor:
+        """Coefficients that give the cut of a square zero mean and unit deviation.
+
+        Waves are not orthogonal on a cut: their products' means tell its mean and deviation.
+        """
+        exact = self.coefficients.double()
+        height, width = self.size
+        by_row, by_column = waves(
+            self.size, tuple(exact.shape[-2:]), True, torch.float64, exact.device
+        )
+        exact[..., 0, 0] -= by_row.mean(0) @ exact @ by_column.mean(1)
+        along = (by_row.t() @ by_row / height) @ exact @ (by_column @ by_column.t() / width)
+        variance = (along * exact).sum((-2, -1), keepdim=True)
+        tiny = torch.finfo(self.dtype).tiny
+        return (exact / variance.clamp_min_(0).sqrt_().clamp_min_(tiny)).to(self.dtype)
 
     def in_pixels(self) -> Waves:
         """The same fields by coefficients in pixels, which need no further scaling."""

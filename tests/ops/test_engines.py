@@ -303,17 +303,55 @@ def test_channels_may_change_in_one_convolution(engine):
     torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("engine", ["eager", NATIVE])
-@pytest.mark.parametrize("size", [(32, 32), (17, 23), (100, 90)])
+@pytest.fixture(params=[(32, 32), (17, 23), (100, 90)], ids=str)
+def rough_draw(request):
+    """33 images, and what applies a draw with rough offsets, small or large, to some of them."""
+    size = request.param
+
+    def apply(offset_scale, engine):
+        x, weight = torch.randn(33, 3, *size), torch.randn(3, 3, 3, 3) / 5
+        block = Block(weight, offset_scale * torch.randn(18, *size), size, "zeros")
+        contrast = Contrast(True, *torch.randn(2, 3), True)
+        return lambda some: ops.apply(x[some], block, contrast, 4, engine)
+
+    return apply
+
+
 @pytest.mark.parametrize("offset_scale", [0.1, 2.0])
-def test_an_image_comes_out_the_same_bits_alone_and_in_a_batch(engine, size, offset_scale):
-    x, weight = torch.randn(33, 3, *size), torch.randn(3, 3, 3, 3) / 5
-    offsets = offset_scale * torch.randn(18, *size)
-    gamma, beta = torch.randn(2, 3)
-    draw = Block(weight, offsets, size, "zeros"), Contrast(True, gamma, beta, True), 4, engine
-    together = ops.apply(x, *draw)
-    for some in (slice(0, 1), slice(4, 6), slice(7, 10), slice(20, 33)):
-        assert torch.equal(ops.apply(x[some], *draw), together[some])
+class TestTheBatch:
+    """What an image becomes does not depend on the images beside it."""
+
+    FEW = (slice(4, 5), slice(4, 6), slice(3, 7))
+    """so few images of a draw that the native engine has pixels in its lanes"""
+
+    def test_eager_gives_an_image_the_same_bits_alone_and_in_a_batch(
+        self, rough_draw, offset_scale
+    ):
+        draw = rough_draw(offset_scale, "eager")
+        together = draw(slice(33))
+        for some in (*self.FEW, slice(20, 33)):
+            assert torch.equal(draw(some), together[some])
+
+    @without_native
+    def test_native_gives_an_image_the_same_bits_among_many(self, rough_draw, offset_scale):
+        draw = rough_draw(offset_scale, "native")
+        together = draw(slice(33))
+        for some in (slice(0, 5), slice(7, 15), slice(20, 33)):
+            assert torch.equal(draw(some), together[some])
+
+    @without_native
+    def test_native_gives_an_image_the_same_bits_among_few(self, rough_draw, offset_scale):
+        draw = rough_draw(offset_scale, "native")
+        alone = draw(slice(4, 5))[0]
+        for some in self.FEW:
+            assert torch.equal(draw(some)[4 - some.start], alone)
+
+    @without_native
+    def test_native_rounds_no_more_than_differently_alone(self, rough_draw, offset_scale):
+        draw = rough_draw(offset_scale, "native")
+        together = draw(slice(33))
+        for some in self.FEW:
+            torch.testing.assert_close(draw(some), together[some], atol=1e-4, rtol=0)
 
 
 class TestGradients:
@@ -453,6 +491,44 @@ class TestNative:
             child.join(timeout=10)
             child.kill()
 
+    @pytest.mark.parametrize("mode", ["batch", "sample"])
+    @pytest.mark.parametrize("count", [1, 5])
+    @pytest.mark.parametrize("size", [(32, 32), (19, 50), (50, 19), (8, 8), (1, 7)], ids=str)
+    def test_makes_offsets_of_waves_itself(self, mode, count, size):
+        x = torch.rand(count, 3, *size) * 2 - 1
+        augment = ProRandConv(repeats=4, mode=mode, engine="native")
+        params = augment.draw(x)
+        y = augment(x, params=params)
+        made = "_tensor" in vars(params.fields)
+        as_numbers = replace(params, offsets=params.offsets.clone())
+        assert as_numbers.fields is None
+        torch.testing.assert_close(augment(x, params=as_numbers), y, atol=2e-5, rtol=0)
+        assert not made, "all planes of offsets were never in memory"
+        assert torch.equal(augment(x, params=params), y), "offsets that were read change nothing"
+
+    def test_takes_offsets_of_many_waves_as_numbers(self):
+        x = torch.rand(1, 3, 32, 32)
+        augment = ProRandConv(repeats=2, alpha=6.0, engine="native")
+        params = augment.draw(x)
+        assert params.fields.coefficients.shape[-1] > 16
+        expected = functional.pro_rand_conv(x.double(), params, engine="reference")
+        torch.testing.assert_close(augment(x, params=params).double(), expected, atol=2e-5, rtol=0)
+
+    def test_offsets_that_are_learnt_get_their_gradient(self):
+        x = torch.randn(1, 3, 8, 8)
+        params = ProRandConv(repeats=2).draw(x)
+        params.offsets.requires_grad_()
+        functional.pro_rand_conv(x, params).sum().backward()
+        assert params.offsets.grad.abs().max() > 0
+
+    @pytest.mark.parametrize("coefficient", [math.inf, -math.inf, math.nan, 1e30])
+    def test_waves_without_measure_read_nothing_outside(self, coefficient):
+        x = torch.randn(1, 3, 9, 9)
+        augment = ProRandConv(repeats=1, contrast=(), bound=None, engine="native")
+        params = augment.draw(x)
+        params.fields.coefficients[:] = coefficient
+        assert augment(x, params=params).eq(0).all()
+
     @pytest.mark.parametrize("wanted", ["avx3", "AVX2"])
     def test_tells_of_an_instruction_set_that_is_not_there(self, monkeypatch, wanted):
         monkeypatch.setenv("PRORANDCONV_ISA", wanted)
@@ -476,26 +552,31 @@ class TestNative:
         assert result.shape == (2, 3, 9, 9)
 
     def test_custom_operator_is_registered_soundly(self):
-        arguments = (torch.randn(2, 3, 9, 9), torch.randn(3, 3, 3, 3), torch.randn(18, 9, 9))
-        affine = (torch.randn(3), torch.randn(3))
-        torch.library.opcheck(
-            torch.ops.prorandconv.native_block.default,
-            (*arguments, *affine, True, True, 1e-5, [2], "zeros"),
-        )
-        own = [torch.stack((t, 2 * t)) for t in (*arguments[1:], *affine)]
-        torch.library.opcheck(
-            torch.ops.prorandconv.native_block.default,
-            (arguments[0], *own, True, True, 1e-5, [2, 0], "zeros"),
-        )
+        images, weight, offsets = torch.randn(2, 3, 9, 9), torch.randn(3, 3, 3, 3), None
+        affine, options = torch.randn(2, 3), (True, True, 1e-5)
+        check = functools.partial(torch.library.opcheck, torch.ops.prorandconv.native_block.default)
+        for offsets in (
+            (torch.randn(18, 9, 9), None, None, None),
+            (torch.randn(18, 4, 5), torch.randn(9, 4), torch.randn(5, 9), torch.tensor(0.1)),
+        ):
+            check((images, weight, *offsets, *affine, *options, [2], "zeros"))
+            coefficients, *waves, sigma = offsets
+            own = [None if t is None else torch.stack((t, 2 * t)) for t in (coefficients, sigma)]
+            draw = (torch.stack((weight, weight)), own[0], *waves, own[1])
+            affines = torch.stack((affine, affine), 1)
+            check((images, *draw, *affines, *options, [2, 0], "zeros"))
 
-    def call(self, per_image=False, **changed):
+    def call(self, per_image=False, waves=False, **changed):
         """The operator itself, past all checks of the public functions."""
         torch.manual_seed(0)
         own = (2,) if per_image else ()
         arguments = {
             "images": torch.randn(2, 3, 9, 7),
             "weight": torch.randn(*own, 3, 3, 3, 3),
-            "offsets": torch.randn(*own, 18, 9, 7),
+            "offsets": torch.randn(*own, 18, *((4, 5) if waves else (9, 7))),
+            "by_row": torch.randn(9, 4) if waves else None,
+            "by_column": torch.randn(5, 7) if waves else None,
+            "sigma": torch.rand(own) if waves else None,
             "gamma": torch.randn(*own, 3),
             "beta": torch.randn(*own, 3),
             "repeats": [2, 1] if per_image else [2],
@@ -505,8 +586,10 @@ class TestNative:
         repeats = arguments.pop("repeats")
         return native.native_block(*arguments.values(), True, True, 1e-5, repeats, "zeros")
 
+    GIVEN = ("images", "weight", "offsets", "by_row", "by_column", "sigma", "gamma", "beta")
+
     @pytest.mark.parametrize("per_image", [False, True])
-    @pytest.mark.parametrize("name", ["images", "weight", "offsets", "gamma", "beta"])
+    @pytest.mark.parametrize("name", GIVEN)
     @pytest.mark.parametrize(
         "change",
         [torch.Tensor.double, torch.Tensor.half, torch.Tensor.int, torch.Tensor.to_sparse],
@@ -514,23 +597,48 @@ class TestNative:
     )
     def test_takes_no_address_of_other_numbers(self, per_image, name, change):
         with pytest.raises(ProRandConvError, match=f"^{name}: got .*, expected torch.float32"):
-            self.call(per_image, **{name: change})
+            self.call(per_image, waves=True, **{name: change})
 
     @pytest.mark.parametrize("per_image", [False, True])
+    @pytest.mark.parametrize("waves", [False, True])
     @pytest.mark.parametrize("name", ["weight", "offsets", "gamma", "beta"])
-    def test_takes_no_address_of_fewer_numbers(self, per_image, name):
+    def test_takes_no_address_of_fewer_numbers(self, per_image, waves, name):
         for shorter in (lambda t: t[..., :-1], lambda t: t[:-1], lambda t: t.flatten()[:1]):
-            with pytest.raises(ProRandConvError, match=f"{name}: got .*, expected "):
-                self.call(per_image, **{name: shorter})
+            with pytest.raises(ProRandConvError, match=r"^[a-z_]+: got .*, expected "):
+                self.call(per_image, waves, **{name: shorter})
 
-    @pytest.mark.parametrize("name", ["images", "weight", "offsets", "gamma", "beta"])
+    @pytest.mark.parametrize("name", ["by_row", "by_column"])
+    def test_takes_waves_of_the_images_size_only(self, name):
+        for shorter in (lambda t: t[:, :-1], lambda t: t[:-1], lambda t: t.flatten()[:1]):
+            with pytest.raises(ProRandConvError, match=f"^{name}: got .*, expected the shape"):
+                self.call(waves=True, **{name: shorter})
+
+    @pytest.mark.parametrize("name", ["offsets", "by_row", "by_column", "sigma"])
+    def test_takes_no_part_of_the_waves_without_the_others(self, name):
+        with pytest.raises(ProRandConvError, match=f"^{name}: got None, expected all of"):
+            self.call(waves=True, **{name: lambda _: None})
+
+    def test_takes_no_sigma_for_fewer_images(self):
+        with pytest.raises(ProRandConvError, match=r"^sigma: got \(1,\), expected the shape"):
+            self.call(True, waves=True, sigma=lambda t: t[:1])
+
+    def test_takes_no_more_waves_than_it_has_room_for(self):
+        many = {
+            "offsets": lambda _: torch.randn(18, 17, 17),
+            "by_row": lambda _: torch.randn(9, 17),
+            "by_column": lambda _: torch.randn(17, 7),
+        }
+        with pytest.raises(ProRandConvError, match=r"^offsets: got .*17.*, expected at most 16"):
+            self.call(waves=True, **many)
+
+    @pytest.mark.parametrize("name", GIVEN)
     def test_takes_no_address_of_freed_memory(self, name):
         def freed(tensor):
-            tensor.untyped_storage().resize_(8)
+            tensor.untyped_storage().resize_(0)
             return tensor
 
-        with pytest.raises(ProRandConvError, match=f"^{name}: got '2 numbers', expected the"):
-            self.call(**{name: freed})
+        with pytest.raises(ProRandConvError, match=f"^{name}: got '0 numbers', expected the"):
+            self.call(waves=True, **{name: freed})
 
     @pytest.mark.parametrize(
         ("per_image", "repeats"), [(False, []), (False, [-1]), (True, [2]), (True, [1, 1, 1])]

@@ -20,7 +20,7 @@ from torch.autograd import forward_ad
 
 from ..errors import ProRandConvError
 from . import eager, native, per_image, reference
-from .block import Block, Contrast, Repeats
+from .block import Block, Contrast, Lazy, Repeats
 
 Engine = Literal["auto", "native", "eager", "reference"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -66,7 +66,7 @@ def serving(images: Tensor, block: Block, contrast: Contrast, engine: Engine = "
     refusal = native.refuses(images, block) if engine in ("auto", "native") else None
     if engine == "native" and refusal is not None:
         raise ProRandConvError.about("engine", engine, refusal)
-    tensors = (images, block.weight, block.offsets, contrast.gamma, contrast.beta)
+    tensors = (images, block.weight, block.given, contrast.gamma, contrast.beta)
     if torch.is_grad_enabled() and any(_differentiable(t) for t in tensors):
         return "reference"
     if engine == "auto":
@@ -74,9 +74,9 @@ def serving(images: Tensor, block: Block, contrast: Contrast, engine: Engine = "
     return engine
 
 
-def _differentiable(tensor: Tensor | None) -> bool:
+def _differentiable(tensor: Tensor | Lazy | None) -> bool:
     """Whether a derivative is wanted, by backward or forward differentiation."""
-    if tensor is None:
+    if not isinstance(tensor, Tensor):
         return False
     dual = forward_ad.unpack_dual(tensor)  # type: ignore[no-untyped-call]
     return tensor.requires_grad or dual.tangent is not None

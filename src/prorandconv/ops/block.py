@@ -3,12 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 Repeats = int | tuple[int, ...]
 """How often the block is applied: one number, or one per image."""
 Index = int | slice | Tensor
+
+
+class Lazy(Protocol):
+    """Offsets that are made when they are needed, as sums of a few waves."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Precision of the offsets."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the offsets will be made."""
+
+    def made(self) -> Tensor:
+        """The offsets."""
+
+    def factors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What they are the product of: sigma, waves (H, R), coefficients, waves (R', W)."""
+
+    def __getitem__(self, index: Any) -> Any:
+        """Those of one or some images that have a draw each."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +43,8 @@ class Block:
 
     weight: Tensor
     """(C_out, C_in, k, k)"""
-    offsets: Tensor | None
-    """(2k², H, W), (dy, dx) per tap; None is zero everywhere"""
+    given: Tensor | Lazy | None
+    """offsets (2k², H, W), (dy, dx) per tap, or what makes them; None is zero everywhere"""
     size: tuple[int, int]
     """height and width of the images"""
     padding: str
@@ -35,14 +58,20 @@ class Block:
         return self.weight.shape[-1]
 
     @property
+    def offsets(self) -> Tensor | None:
+        """The offsets as numbers, made if they were not yet."""
+        given = self.given
+        return given if given is None or isinstance(given, Tensor) else given.made()
+
+    @property
     def per_image(self) -> bool:
         """Whether each image has a draw of its own."""
         return self.weight.dim() == 5
 
     def of(self, images: Index) -> Block:
         """The block of one or some of the images that have a draw each."""
-        offsets = None if self.offsets is None else self.offsets[images]
-        return replace(self, weight=self.weight[images], offsets=offsets)
+        given = None if self.given is None else self.given[images]
+        return replace(self, weight=self.weight[images], given=given)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ from .block import Block, Contrast, Repeats
 
 _PADDINGS = {"zeros": 0, "reflect": 1, "replicate": 2}
 _PLAIN = (Tensor, type(None))
+_FACTORS = ("offsets", "by_row", "by_column", "sigma")
+_MAX_WAVES = 16
+"""Along each axis: the kernel makes no offsets of more (as in csrc/common.h)."""
 
 
 def _share_openmp() -> None:
@@ -57,7 +60,8 @@ def _load() -> ctypes.CDLL | str:
     library.prc_apply.restype = integer
     library.prc_apply.argtypes = [
         *(pointer, pointer, size, size, size, size),
-        *(pointer, pointer, size, pointer, pointer),
+        *(pointer, pointer, pointer, pointer, size, size),
+        *(pointer, size, pointer, pointer),
         *(ctypes.c_float, integer, integer, pointer, integer, integer, integer),
     ]
     return library
@@ -87,7 +91,7 @@ INSTRUCTION_SET: str | None = None if isinstance(_LIBRARY, str) else _LIBRARY.pr
 
 def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
     """Convolve, standardise, scale and squash ``repeats`` times, in one call of the kernel."""
-    tensors = (images.contiguous(), block.weight, block.offsets, contrast.gamma, contrast.beta)
+    tensors = (images, block.weight, *_displacement(block), contrast.gamma, contrast.beta)
     # Only tracers need the dispatcher, which costs as much as a repetition on small images.
     traced = torch.compiler.is_compiling() or any(type(t) not in _PLAIN for t in tensors)
     run = native_block if traced else _run
@@ -102,11 +106,25 @@ def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) ->
     return result
 
 
+_Displacement = tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None]
+
+
+def _displacement(block: Block) -> _Displacement:
+    """The offsets, or coefficients, waves along rows and columns, and sigma of what makes them."""
+    given = block.given
+    if given is None or isinstance(given, Tensor):
+        return given, None, None, None
+    sigma, by_row, coefficients, by_column = given.factors()
+    if max(coefficients.shape[-2:]) > _MAX_WAVES:
+        return given.made(), None, None, None
+    return coefficients, by_row, by_column, sigma
+
+
 def refuses(images: Tensor, block: Block) -> str | None:
     """Why the kernel cannot serve a draw, in the form of what would be right; None if it can."""
     if UNAVAILABLE is not None:
         return f"'eager' or 'auto': {UNAVAILABLE}"
-    for tensor in (images, block.weight, block.offsets):
+    for tensor in (images, block.weight, block.given):
         if tensor is not None and (tensor.device.type != "cpu" or tensor.dtype != torch.float32):
             given = f"{tensor.dtype} on {tensor.device}"
             return f"'eager' or 'auto' for {given}: native is float32 on CPUs"
@@ -120,6 +138,9 @@ def _run(
     images: Tensor,
     weight: Tensor,
     offsets: Tensor | None,
+    by_row: Tensor | None,
+    by_column: Tensor | None,
+    sigma: Tensor | None,
     gamma: Tensor | None,
     beta: Tensor | None,
     standardise: bool,
@@ -135,17 +156,21 @@ def _run(
     count, channels, height, width = images.shape
     kernel_size, per_image = weight.shape[-1], weight.dim() == 5
     own = (count,) if per_image else ()
+    waves = _wave_counts(offsets, by_row, by_column, sigma)
     numbers = count if per_image else 1
     if len(repeats) != numbers or not all(0 <= number < 2**63 for number in repeats):
         raise ProRandConvError.about("repeats", list(repeats), f"{numbers} numbers >= 0")
     tensors = (
         _ready("images", images, images.shape),
         _ready("weight", weight, (*own, channels, channels, kernel_size, kernel_size)),
-        _ready("offsets", offsets, (*own, 2 * kernel_size**2, height, width)),
+        _ready("offsets", offsets, (*own, 2 * kernel_size**2, *(waves or (height, width)))),
+        _ready("by_row", by_row, (height, waves[0])) if waves else None,
+        _ready("by_column", by_column, (waves[1], width)) if waves else None,
+        _ready("sigma", sigma, own) if waves else None,
         _ready("gamma", gamma, (*own, channels)),
         _ready("beta", beta, (*own, channels)),
     )
-    at_images, at_weight, at_offsets, at_gamma, at_beta = (
+    at_images, at_weight, *at_offsets, at_gamma, at_beta = (
         None if tensor is None else tensor.data_ptr() for tensor in tensors
     )
     result = torch.empty_like(images, memory_format=torch.contiguous_format)
@@ -153,7 +178,8 @@ def _run(
         at_images,
         result.data_ptr(),
         *images.shape,
-        at_offsets,
+        *at_offsets,
+        *(waves or (0, 0)),
         at_weight,
         kernel_size,
         at_gamma,
@@ -173,6 +199,21 @@ def _run(
             "engine", "native", f"'eager' for images {tuple(images.shape)}: too large for native"
         )
     return result
+
+
+def _wave_counts(offsets: Tensor | None, *factors: Tensor | None) -> tuple[int, int] | None:
+    """Numbers of waves along a column and a row, or None if the offsets are given as they are."""
+    if factors == (None, None, None):
+        return None
+    if offsets is None or offsets.dim() < 2 or any(factor is None for factor in factors):
+        absent = [n for n, t in zip(_FACTORS, (offsets, *factors), strict=True) if t is None]
+        raise ProRandConvError.about(", ".join(absent) or "offsets", None, f"all of {_FACTORS}")
+    rows, columns = offsets.shape[-2:]
+    if max(rows, columns) > _MAX_WAVES:
+        raise ProRandConvError.about(
+            "offsets", tuple(offsets.shape), f"at most {_MAX_WAVES} waves along each axis"
+        )
+    return rows, columns
 
 
 def _ready(name: str, tensor: Tensor | None, shape: Sequence[int]) -> Tensor | None:

@@ -1,4 +1,4 @@
-// What the C interface (native.cpp) and the code compiled per instruction set (image_lanes.h) share.
+// What the C interface (native.cpp) and the code compiled per instruction set (kernel.h) share.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -13,6 +13,9 @@ constexpr int MAX_BOX = 5;           // widest range of a tap's displacements th
 constexpr int MAX_REACH = 16;        // farthest source pixel for which rows go through a ring
 constexpr float FAR_AWAY = 1 << 23;  // offsets are clamped to this, which counts as outside
 constexpr int MAX_SIZE = 1 << 20;
+constexpr int MAX_WAVES = 16;  // along each axis; more are slower than planes that are made once
+constexpr int MAX_SPAN = 8;    // most neighbours along an axis that a vector of pixels reads
+constexpr int FEW_IMAGES = 4;  // so many with one draw are faster with pixels as lanes
 constexpr int MAX_WEIGHTS = 1 << 26;  // each is kept once for every lane and indexed by an int
 // Several groups are in work at once, and all blocks' operators kept, while they fit in the cache.
 constexpr size_t MAX_BYTES_OF_GROUPS = size_t(16) << 20;
@@ -34,7 +37,12 @@ struct Call {
     float *out;
     int64_t images;
     int channels, height, width;
-    const float *offsets, *weight;
+    // (2 k k, H, W), or if there are waves, their coefficients (2 k k, row_waves, column_waves):
+    // then offsets are sigma * by_row @ coefficients @ by_column.
+    const float *offsets;
+    const float *by_row, *by_column, *sigma;
+    int row_waves, column_waves;
+    const float *weight;
     int kernel_size;
     const float *gamma, *beta;
     float eps;
@@ -43,6 +51,11 @@ struct Call {
     int padding;
     int threads;
     Workspaces *workspaces;
+
+    int64_t planes() const { return 2 * int64_t(kernel_size) * kernel_size; }
+    int64_t numbers_per_plane() const {
+        return row_waves ? int64_t(row_waves) * column_waves : int64_t(height) * width;
+    }
 };
 
 // The same index for a position outside the image, or -1 where the padding is zero.

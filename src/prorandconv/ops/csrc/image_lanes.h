@@ -1,21 +1,9 @@
-// The fused kernel, compiled once per instruction set (see native.cpp): no include guard, no calls
-// of library templates, which the linker might share between instruction sets.
+// The kernel for many images with one draw. Part of kernel.h.
 //
 // - Images are the lanes of the vectors: a group of V * LANES images is laid out as
 //   (H, W, C, image), so every number of the sampling operator is broadcast to all images.
 // - The draw is one linear operator for all images and repetitions. Bilinear corners of different
 //   taps that fall on the same source pixel are merged: about 18 pixels instead of 36 for k = 3.
-// - A repetition is one pass over memory: standardise + affine + tanh of the previous repetition
-//   happens while rows enter a ring that stays in cache; the convolution overwrites the raw rows.
-// - Every sum runs in an order that depends on the image's size only, so that the result does not
-//   depend on batch size, position in the batch or number of threads.
-
-namespace prorandconv {
-namespace PRC_NAMESPACE {
-
-#include "vectors.h"
-
-#include "operator.h"
 
 // sum[pixel][out][:] = matrices of the listed slots times their source pixels.
 template <int OUT, int PX, int V>
@@ -56,7 +44,7 @@ PRC_INLINE void accumulate(const float *const *sources, const float *matrices,
 struct Team {
     Barrier barrier;
     float *raw;         // (H, W rounded up, C, image): the convolution before standardisation
-    float *whole;       // (H, W, C, image): its input, if a ring would not do
+    float *whole;       // (H, W rounded up, C, image): its input, if a ring would not do
     float *statistics;  // [H][3][C][image]: shift, sum and sum of squares of the shifted row
 };
 
@@ -71,12 +59,10 @@ struct Band {
     const Plan &plan;
     const Call &call;
     Team *team;
-    int bands, y0, y1;
-    int ring_rows, halo_top, halo_bottom;
-    ptrdiff_t row_floats;
-    float *ring, *halo, *zeros;
+    int64_t first_image;
+    Rows rows;
     float *mean, *scale, *shift;  // [C][image]
-    const float **rows, **sources;
+    const float **neighbour, **sources;
     BuildScratch scratch;
     BlockOperator own, corners;
 
@@ -84,28 +70,24 @@ struct Band {
     PRC_INLINE ptrdiff_t stride() const { return ptrdiff_t(channels()) * GROUP; }
     PRC_INLINE ptrdiff_t raw_row() const { return (plan.width + PX - 1) / PX * PX * stride(); }
 
-    Band(const Plan &plan, const Call &call) : plan(plan), call(call) {}
-
-    void set_band(int band, int bands) {
-        this->bands = bands;
-        y0 = int(int64_t(plan.height) * band / bands);
-        y1 = int(int64_t(plan.height) * (band + 1) / bands);
-        halo_top = smaller(plan.top, y0);
-        halo_bottom = smaller(plan.bottom, plan.height - y1);
-        ring_rows = smaller(plan.top + plan.bottom + 1, y1 - y0);
+    Band(const Plan &plan, const Call &call) : plan(plan), call(call) {
+        rows.height = plan.height;
+        rows.padding = plan.padding;
+        rows.top = plan.top;
+        rows.bottom = plan.bottom;
+        rows.whole = plan.whole;
+        rows.bands = call.threads;
+        rows.row_floats = (plan.left + plan.blocks * BLOCK + plan.right) * stride();
+        rows.margin = plan.left * stride();
     }
 
     void lay_out(Carver &carver) {
-        const int corner_count = 4 * plan.taps;
-        const size_t band_rows = plan.whole ? 0 : size_t(plan.top + plan.bottom + 1);
-        row_floats = (plan.left + plan.blocks * BLOCK + plan.right) * stride();
-        ring = carver.take<float>(band_rows * row_floats);
-        halo = carver.take<float>(band_rows * row_floats);
-        zeros = carver.take<float>(size_t(row_floats));
+        const int corner_count = 4 * plan.taps.count;
+        rows.lay_out(carver);
         mean = carver.take<float>(size_t(stride()));
         scale = carver.take<float>(size_t(stride()));
         shift = carver.take<float>(size_t(stride()));
-        rows = carver.take<const float *>(band_rows);
+        neighbour = carver.take<const float *>(size_t(plan.top + plan.bottom + 1));
         sources = carver.take<const float *>(size_t(larger(plan.max_slots, corner_count)));
         scratch.lay_out(plan, carver);
         if (!plan.cached) lay_out_operator(own, plan, carver);
@@ -114,27 +96,7 @@ struct Band {
             carver.take<float>(size_t(corner_count) * plan.channels * plan.channels * BLOCK);
     }
 
-    // Margins stay zero from here on if the padding is zero.
-    void clear() {
-        __builtin_memset(ring, 0,
-                         size_t(reinterpret_cast<char *>(mean) - reinterpret_cast<char *>(ring)));
-    }
-
-    // Row y of the convolution's input; y may be outside the image.
-    PRC_INLINE const float *source_row(int y) const {
-        y = pad_index(y, plan.height, plan.padding);
-        if (y < 0) return zeros + plan.left * stride();
-        return const_cast<Band *>(this)->input_row(y);
-    }
-    PRC_INLINE float *input_row(int y) {
-        if (plan.whole) return team->whole + y * plan.width * stride();
-        float *row = y < y0    ? halo + (y - y0 + halo_top) * row_floats
-                     : y >= y1 ? halo + (y - y1 + halo_top) * row_floats
-                               : ring + y % ring_rows * row_floats;
-        return row + plan.left * stride();
-    }
-
-    PRC_NOINLINE void read_images(int64_t first_image, int y, float *row) const {
+    PRC_NOINLINE void read_images(int y, float *row) const {
         const ptrdiff_t plane = ptrdiff_t(plan.height) * plan.width;
         for (int c = 0; c < channels(); c++)
             for (int v = 0; v < V; v++) {
@@ -173,7 +135,7 @@ struct Band {
         if (call.tanh) tanh_of_scaled(z);
     }
 
-    PRC_NOINLINE void write_images(int64_t first_image, int y) const {
+    PRC_NOINLINE void write_images(int y) const {
         const float *raw = team->raw + y * raw_row();
         const ptrdiff_t plane = ptrdiff_t(plan.height) * plan.width;
         for (int c = 0; c < channels(); c++)
@@ -215,10 +177,10 @@ struct Band {
             }
     }
 
-    void fill_row(int64_t first_image, int64_t repeat, int y) {
-        float *row = input_row(y);
+    void fill_row(int64_t repeat, int y) {
+        float *row = rows.input(y);
         if (repeat == 0)
-            read_images(first_image, y, row);
+            read_images(y, row);
         else
             contrast_row(y, row);
         if (plan.padding == ZEROS || plan.whole) return;
@@ -255,7 +217,7 @@ struct Band {
         else
             build_operator<C>(plan, y, block, scratch, own);
         for (int s = 0; s < op->slots_used; s++)
-            sources[s] = rows[op->slots[s].row + plan.top] +
+            sources[s] = neighbour[op->slots[s].row + plan.top] +
                          (block * BLOCK + op->slots[s].column) * stride();
         for (int pixel = 0; pixel < pixels; pixel += PX) {
             const int part = pixel / PART;
@@ -268,24 +230,24 @@ struct Band {
     PRC_NOINLINE void convolve_corners(int y, int block, int pixels, float *raw) {
         const int pairs = plan.channels * plan.channels;
         const float *packed =
-            plan.packed + ptrdiff_t(plan.block_index(y, block)) * plan.taps * 2 * BLOCK;
+            plan.packed + ptrdiff_t(plan.block_index(y, block)) * plan.taps.count * 2 * BLOCK;
         for (int pixel = 0; pixel < pixels; pixel++) {
             int count = 0;
-            for (int t = 0; t < plan.taps; t++) {
+            for (int t = 0; t < plan.taps.count; t++) {
                 const float *dy = packed + t * 2 * BLOCK, *dx = dy + BLOCK;
                 if (!is_near(dy[pixel]) || !is_near(dx[pixel])) continue;
                 const float top = __builtin_floorf(dy[pixel]), left = __builtin_floorf(dx[pixel]);
                 for (int corner = 0; corner < 4; corner++) {
                     const int down = corner / 2, right = corner % 2;
-                    const int row = y + plan.tap_row[t] + int(top) + down;
+                    const int row = y + plan.taps.row[t] + int(top) + down;
                     const int column =
-                        pad_index(block * BLOCK + pixel + plan.tap_column[t] + int(left) + right,
+                        pad_index(block * BLOCK + pixel + plan.taps.column[t] + int(left) + right,
                                   plan.width, plan.padding);
                     if (column < 0 || pad_index(row, plan.height, plan.padding) < 0) continue;
                     const float bilinear = (down ? dy[pixel] - top : 1.f - (dy[pixel] - top)) *
                                            (right ? dx[pixel] - left : 1.f - (dx[pixel] - left));
                     if (bilinear == 0.f) continue;
-                    sources[count] = source_row(row) + column * stride();
+                    sources[count] = rows.source(row) + column * stride();
                     corners.list[count] = (unsigned short)count;
                     for (int pair = 0; pair < pairs; pair++)
                         corners.matrices[(ptrdiff_t(count) * pairs + pair) * BLOCK] =
@@ -299,7 +261,8 @@ struct Band {
 
     void convolve_row(int y) {
         if (!plan.whole)
-            for (int r = -plan.top; r <= plan.bottom; r++) rows[r + plan.top] = source_row(y + r);
+            for (int r = -plan.top; r <= plan.bottom; r++)
+                neighbour[r + plan.top] = rows.source(y + r);
         float *raw = team->raw + y * raw_row(), *statistics = team->statistics + y * 3 * stride();
         for (int block = 0; block < plan.blocks; block++) {
             const int pixels = smaller(BLOCK, plan.width - block * BLOCK);
@@ -334,55 +297,26 @@ struct Band {
         }
     }
 
-    // Joins the rows' statistics to the affine map that standardises and applies gamma and beta.
+    // The affine map that standardises and applies gamma and beta, for each lane.
     PRC_NOINLINE void compute_contrast() {
-        const double width = 1. / plan.width, height = 1. / plan.height;
         for (int j = 0; j < channels() * GROUP; j += WIDE_LANES) {
             Wide average{}, variance{};
-            if (call.standardise) {
-                const float *row = team->statistics + j;
-                const Wide pivot = load_wide(row) + load_wide(row + stride()) * width;
-                Wide sum{}, squares{}, within{};
-                for (int y = 0; y < plan.height; y++, row += 3 * stride()) {
-                    const Wide row_sum = load_wide(row + stride());
-                    const Wide d = load_wide(row) + row_sum * width - pivot;
-                    sum += d;
-                    squares += d * d;
-                    within += load_wide(row + 2 * stride()) - row_sum * row_sum * width;
-                }
-                average = pivot + sum * height;
-                variance = (within * width + (squares - sum * sum * height)) * height;
-            }
+            if (call.standardise)
+                join_rows(team->statistics + j, stride(), plan.height, plan.width, average,
+                          variance);
             for (int i = j; i < j + WIDE_LANES; i++) {
-                const double v = variance[i - j];
-                const double deviation =
-                    call.standardise ? __builtin_sqrt((v > 0 || v != v ? v : 0) + call.eps) : 1;
-                const double a = (call.gamma ? call.gamma[i / GROUP] : 1.f) / deviation;
-                const double b = call.beta ? call.beta[i / GROUP] : 0.f;
-                mean[i] = float(average[i - j]);
-                scale[i] = float(call.tanh ? a * TANH_SCALE : a);
-                shift[i] = float(call.tanh ? b * TANH_SCALE : b);
+                const Affine a = affine_of(call, average[i - j], variance[i - j], i / GROUP);
+                mean[i] = a.mean;
+                scale[i] = a.scale;
+                shift[i] = a.shift;
             }
         }
     }
 
     void run(int64_t first_image) {
-        for (int64_t repeat = 0; repeat < call.repeats; repeat++) {
-            const int before = plan.whole ? y0 : y0 - halo_top;
-            const int after = plan.whole ? y1 : y1 + halo_bottom;
-            for (int y = before; y < after; y++)
-                if (plan.whole || y < y0 || y >= y1) fill_row(first_image, repeat, y);
-            team->barrier.wait(bands);
-            int filled = plan.whole ? y1 : y0;
-            for (int y = y0; y < y1; y++) {
-                for (; filled < y1 && filled <= y + plan.bottom; filled++)
-                    fill_row(first_image, repeat, filled);
-                convolve_row(y);
-            }
-            team->barrier.wait(bands);
-            compute_contrast();
-        }
-        for (int y = y0; y < y1; y++) write_images(first_image, y);
+        this->first_image = first_image;
+        rows.run(*this, team->barrier, call.repeats);
+        for (int y = rows.y0; y < rows.y1; y++) write_images(y);
     }
 };
 
@@ -396,7 +330,12 @@ struct Job {
 inline void scan_task(void *argument, int thread, int threads) {
     Job &job = *static_cast<Job *>(argument);
     const int rows = job.plan.offsets ? job.plan.height : 1;
-    job.reach[thread] = scan_offsets(job.plan, int(int64_t(rows) * thread / threads),
+    OffsetRows offsets(*job.call, job.plan.taps);
+    Carver carver;
+    carver.memory = job.plan.scan_memory + job.plan.scan_bytes * thread;
+    offsets.lay_out(carver);
+    offsets.prepare();
+    job.reach[thread] = scan_offsets(job.plan, offsets, int(int64_t(rows) * thread / threads),
                                      int(int64_t(rows) * (thread + 1) / threads));
 }
 
@@ -423,7 +362,7 @@ struct GroupJob : Job {
             team[t].raw =
                 carver.take<float>(size_t(plan.height) * ((plan.width + 3) / 4 * 4) * pixel);
             team[t].whole =
-                carver.take<float>(plan.whole ? size_t(plan.height) * plan.width * pixel : 0);
+                carver.take<float>(plan.whole ? size_t(plan.height) * band.rows.row_floats : 0);
             team[t].statistics = carver.take<float>(size_t(plan.height) * 3 * pixel);
         }
         if (plan.cached) {
@@ -458,8 +397,9 @@ struct GroupJob : Job {
         }
         if (thread >= teams * bands) return;
         band.team = &job.team[thread / bands];
-        band.set_band(thread % bands, bands);
-        band.clear();
+        band.rows.shared = band.team->whole;
+        band.rows.set_band(thread % bands, bands);
+        band.rows.clear();
         for (int64_t group = thread / bands; group < job.groups; group += teams)
             band.run(job.first_image + group * V * LANES);
     }
@@ -503,7 +443,7 @@ int apply_channels(const Job &job) {
     return apply_groups<C, MAX_VECTORS>(job, full * widest, 1);
 }
 
-int apply(const Call &call) {
+inline int apply_images(const Call &call) {
     Job job;
     job.call = &call;
     Carver measure;
@@ -515,7 +455,7 @@ int apply(const Call &call) {
     Plan &plan = job.plan;
     lay_out_plan(plan, call, carver);
     choose_taps(plan, call);
-    const int64_t work = int64_t(plan.height) * plan.width * plan.taps;
+    const int64_t work = int64_t(plan.height) * plan.width * plan.taps.count;
     for (Reach &reach : job.reach) reach = {0, 0, 0, 0, 1};
     run_parallel(work > 100000 ? smaller(call.threads, 64) : 1, scan_task, &job);
     for (const Reach &reach : job.reach) job.reach[0].include(reach);
@@ -544,9 +484,3 @@ int apply(const Call &call) {
     release_workspace(memory, *call.workspaces, PLAN);
     return status;
 }
-
-#undef PRC_INLINE
-#undef PRC_NOINLINE
-
-}  // namespace PRC_NAMESPACE
-}  // namespace prorandconv

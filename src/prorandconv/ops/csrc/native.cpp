@@ -1,5 +1,5 @@
 // The C interface of the fused Pro-RandConv kernel, the choice of the instruction set, threads and
-// the workspace. The mathematics is in image_lanes.h, which is compiled once per instruction set.
+// the workspace. The mathematics is in kernel.h, which is compiled once per instruction set.
 #include <dlfcn.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -36,7 +36,7 @@
 #endif
 #define PRC_LANES 4
 #define PRC_NAMESPACE generic
-#include "image_lanes.h"
+#include "kernel.h"
 #undef PRC_LANES
 #undef PRC_NAMESPACE
 #undef PRC_FAST
@@ -46,14 +46,14 @@
 PRC_BEGIN_TARGET("avx2,fma")
 #define PRC_LANES 8
 #define PRC_NAMESPACE avx2
-#include "image_lanes.h"
+#include "kernel.h"
 #undef PRC_LANES
 #undef PRC_NAMESPACE
 PRC_END_TARGET
 PRC_BEGIN_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
 #define PRC_LANES 16
 #define PRC_NAMESPACE avx512
-#include "image_lanes.h"
+#include "kernel.h"
 #undef PRC_LANES
 #undef PRC_NAMESPACE
 PRC_END_TARGET
@@ -136,7 +136,7 @@ char *acquire_workspace(size_t bytes, Workspaces &workspaces, WorkspaceUse use) 
         void *memory = nullptr;
         // A few huge pages would waste up to half of a small workspace.
         const bool large = bytes >= 8 * HUGE_PAGE;
-        const size_t alignment = large ? HUGE_PAGE : 4096;
+        const size_t alignment = large ? HUGE_PAGE : 64;
         const size_t total =
             (bytes + sizeof(WorkspaceHeader) + alignment - 1) / alignment * alignment;
         if (posix_memalign(&memory, alignment, total)) return nullptr;
@@ -255,7 +255,8 @@ Call call_of(const Call &all, int64_t image, int64_t repeats) {
     one.x += image * all.channels * pixels;
     one.out += image * all.channels * pixels;
     one.weight += image * all.channels * all.channels * taps;
-    if (one.offsets) one.offsets += image * 2 * taps * pixels;
+    if (one.offsets) one.offsets += image * one.planes() * one.numbers_per_plane();
+    if (one.sigma) one.sigma += image;
     if (one.gamma) one.gamma += image * all.channels;
     if (one.beta) one.beta += image * all.channels;
     return one;
@@ -283,18 +284,25 @@ const char *prc_isa(void) { return prorandconv::engine().name; }
 const char *prc_isas(void) { return prorandconv::engines().names; }
 
 // images <- tanh(gamma * standardise(deform_conv2d(images)) + beta), `repeats` times.
-// x, out: (n, c, h, w), may be the same memory; offsets: (2 k k, h, w) or NULL for none;
+// x, out: (n, c, h, w), may be the same memory; offsets: (2 k k, h, w) or NULL for none; or with
+// row_waves r > 0 and column_waves s > 0: (2 k k, r, s), and offsets are the products
+// sigma * by_row (h, r) @ them @ by_column (s, w).
 // weight: (c, c, k, k); gamma, beta: (c) or NULL; padding: 0 zeros, 1 reflect, 2 replicate.
 // repeats: one number, or with `per_image` n of them; then the draw's tensors have a leading n, too.
 // Returns 0, or 1: out of memory, 2: sizes or options that are not supported.
 int prc_apply(const float *x, float *out, int64_t n, int64_t c, int64_t h, int64_t w,
-              const float *offsets, const float *weight, int64_t k, const float *gamma,
-              const float *beta, float eps, int standardise, int tanh, const int64_t *repeats,
+              const float *offsets, const float *by_row, const float *by_column,
+              const float *sigma, int64_t row_waves, int64_t column_waves, const float *weight,
+              int64_t k, const float *gamma, const float *beta, float eps, int standardise, int tanh, const int64_t *repeats,
               int per_image, int padding, int threads) {
     using namespace prorandconv;
     if (n < 0 || c < 1 || h < 1 || w < 1 || h > MAX_SIZE || w > MAX_SIZE || c > 1024 || k < 1 ||
         k % 2 == 0 || k > 127 || k * k * c * c > MAX_WEIGHTS || padding < ZEROS ||
         padding > REPLICATE)
+        return UNSUPPORTED;
+    const bool waves = row_waves || column_waves;
+    if (row_waves < 0 || row_waves > MAX_WAVES || column_waves < 0 || column_waves > MAX_WAVES ||
+        (waves && !(row_waves && column_waves && offsets && by_row && by_column && sigma)))
         return UNSUPPORTED;
     ask_for_huge_pages(out, size_t(n * c * h * w) * sizeof(float));
     const Call call{x,
@@ -304,6 +312,11 @@ int prc_apply(const float *x, float *out, int64_t n, int64_t c, int64_t h, int64
                     int(h),
                     int(w),
                     offsets,
+                    waves ? by_row : nullptr,
+                    waves ? by_column : nullptr,
+                    waves ? sigma : nullptr,
+                    int(row_waves),
+                    int(column_waves),
                     weight,
                     int(k),
                     gamma,

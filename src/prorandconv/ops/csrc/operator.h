@@ -1,4 +1,4 @@
-// The draw (offsets and weights) as one sparse linear operator on images. Part of image_lanes.h.
+// The draw (offsets and weights) as one sparse linear operator on images. Part of kernel.h.
 //
 // For a block of output pixels of a row, bilinear corners of all taps that fall on the same
 // displacement are merged into one slot with a C x C matrix per pixel. Offsets are smooth, so a
@@ -27,11 +27,12 @@ struct BlockOperator {
 struct Plan {
     int channels, height, width, kernel_size, padding;
     int blocks;  // per row
-    int taps;    // those that are not negligible
     const float *offsets;
-    int *tap_row, *tap_column, *tap_index;
+    Taps taps;
     float *weight;  // [taps][C out][C in][LANES], each number LANES times
     float *packed;  // [H][blocks][taps][dy, dx][BLOCK]: offsets in the order of use, all finite
+    char *scan_memory;  // of OffsetRows, for each thread
+    size_t scan_bytes;
     Box *boxes;     // [H][blocks][taps]
     bool *mergeable;
     int top, bottom, left, right;  // reach of the displacements
@@ -43,18 +44,6 @@ struct Plan {
     PRC_INLINE int block_index(int y, int block) const { return offsets ? y * blocks + block : 0; }
 };
 
-// A tap is dropped when it cannot change the sum in float32, whichever channels are involved.
-inline bool negligible(const Call &call, int tap) {
-    const int taps = call.kernel_size * call.kernel_size;
-    for (int pair = 0; pair < call.channels * call.channels; pair++) {
-        float largest = 0;
-        for (int t = 0; t < taps; t++)
-            largest = __builtin_fmaxf(largest, __builtin_fabsf(call.weight[pair * taps + t]));
-        if (!(__builtin_fabsf(call.weight[pair * taps + tap]) <= largest * 0x1p-26f)) return false;
-    }
-    return true;
-}
-
 inline void lay_out_plan(Plan &plan, const Call &call, Carver &carver) {
     plan.channels = call.channels;
     plan.height = call.height;
@@ -65,49 +54,24 @@ inline void lay_out_plan(Plan &plan, const Call &call, Carver &carver) {
     plan.blocks = (call.width + BLOCK - 1) / BLOCK;
     const int taps = call.kernel_size * call.kernel_size;
     const int rows_of_boxes = call.offsets ? call.height * plan.blocks : 1;
-    plan.tap_row = carver.take<int>(size_t(taps));
-    plan.tap_column = carver.take<int>(size_t(taps));
-    plan.tap_index = carver.take<int>(size_t(taps));
+    plan.taps.lay_out(call, carver);
     plan.weight = carver.take<float>(size_t(taps) * call.channels * call.channels * LANES);
     plan.packed = carver.take<float>(size_t(rows_of_boxes) * taps * 2 * BLOCK);
     plan.boxes = carver.take<Box>(size_t(rows_of_boxes) * taps);
     plan.mergeable = carver.take<bool>(size_t(rows_of_boxes));
+    Carver scan;
+    OffsetRows(call, plan.taps).lay_out(scan);
+    plan.scan_bytes = scan.used;
+    plan.scan_memory = carver.take<char>(plan.scan_bytes * smaller(call.threads, 64));
 }
 
 inline void choose_taps(Plan &plan, const Call &call) {
-    const int k = call.kernel_size, pairs = call.channels * call.channels;
-    plan.taps = 0;
-    for (int tap = 0; tap < k * k; tap++) {
-        if (negligible(call, tap)) continue;
-        const int t = plan.taps++;
-        plan.tap_index[t] = tap;
-        plan.tap_row[t] = tap / k - k / 2;
-        plan.tap_column[t] = tap % k - k / 2;
+    const int all = call.kernel_size * call.kernel_size, pairs = call.channels * call.channels;
+    plan.taps.choose(call);
+    for (int t = 0; t < plan.taps.count; t++)
         for (int pair = 0; pair < pairs; pair++)
-            store(plan.weight + (t * pairs + pair) * LANES, splat(call.weight[pair * k * k + tap]));
-    }
-}
-
-// Infinite offsets and NaN are packed as FAR_AWAY: outside, whatever the padding.
-PRC_INLINE bool is_near(float offset) { return offset > -FAR_AWAY && offset < FAR_AWAY; }
-
-// Copies the offsets of a tap for a block, axis 0: dy, 1: dx; beyond the row's end the last
-// pixel's. Neither NaN nor infinity passes.
-PRC_INLINE void pack_offsets(const Plan &plan, int tap, int axis, int y, int block, float *packed) {
-    const int pixels = smaller(BLOCK, plan.width - block * BLOCK);
-    const ptrdiff_t plane = 2 * plan.tap_index[tap] + axis;
-    const float *row =
-        plan.offsets + (plane * plan.height + y) * plan.width + ptrdiff_t(block) * BLOCK;
-    float rest[BLOCK];
-    if (pixels < BLOCK) {
-        for (int i = 0; i < BLOCK; i++) rest[i] = row[smaller(i, pixels - 1)];
-        row = rest;
-    }
-    for (int i = 0; i < BLOCK; i += LANES) {
-        Vector d = load(row + i);
-        d = d > -FAR_AWAY ? d : splat(-FAR_AWAY);
-        store(packed + i, d < FAR_AWAY ? d : splat(FAR_AWAY));
-    }
+            store(plan.weight + (t * pairs + pair) * LANES,
+                  splat(call.weight[pair * all + plan.taps.index[t]]));
 }
 
 // How far the offsets of rows [first, last) reach, and which blocks can be merged.
@@ -138,37 +102,37 @@ PRC_INLINE void integer_range(const float *d, int &lowest, int &highest) {
     highest = int(__builtin_ceilf(b));
 }
 
-inline Reach scan_offsets(const Plan &plan, int first, int last) {
+inline Reach scan_offsets(const Plan &plan, OffsetRows &offsets, int first, int last) {
     Reach reach{0, 0, 0, 0, 1};
-    for (int y = first; y < last; y++)
+    for (int y = first; y < last; y++) {
+        offsets.begin_row(y);
         for (int block = 0; block < (plan.offsets ? plan.blocks : 1); block++) {
             const int index = plan.block_index(y, block);
+            float *packed = plan.packed + ptrdiff_t(index) * plan.taps.count * 2 * BLOCK;
+            offsets.read_pixels<BLOCK / LANES>(block * BLOCK, packed);
+            for (int i = 0; i < plan.taps.count * 2 * BLOCK; i += LANES)
+                store(packed + i, brought_near(load(packed + i)));
             bool mergeable = true;
             int top = MAX_SIZE, bottom = -MAX_SIZE, left = MAX_SIZE, right = -MAX_SIZE;
-            for (int t = 0; t < plan.taps; t++) {
-                float *d = plan.packed + (ptrdiff_t(index) * plan.taps + t) * 2 * BLOCK;
+            for (int t = 0; t < plan.taps.count; t++) {
+                const float *d = packed + t * 2 * BLOCK;
                 int y0, y1, x0, x1;
-                if (plan.offsets) {
-                    pack_offsets(plan, t, 0, y, block, d);
-                    pack_offsets(plan, t, 1, y, block, d + BLOCK);
-                } else {
-                    __builtin_memset(d, 0, 2 * BLOCK * sizeof(float));
-                }
                 integer_range(d, y0, y1);
                 integer_range(d + BLOCK, x0, x1);
-                top = smaller(top, y0 + plan.tap_row[t]);
-                bottom = larger(bottom, y1 + plan.tap_row[t]);
-                left = smaller(left, x0 + plan.tap_column[t]);
-                right = larger(right, x1 + plan.tap_column[t]);
+                top = smaller(top, y0 + plan.taps.row[t]);
+                bottom = larger(bottom, y1 + plan.taps.row[t]);
+                left = smaller(left, x0 + plan.taps.column[t]);
+                right = larger(right, x1 + plan.taps.column[t]);
                 mergeable = mergeable && y1 - y0 < MAX_BOX && x1 - x0 < MAX_BOX;
-                plan.boxes[index * plan.taps + t] = {short(y0), short(y1), short(x0), short(x1)};
+                plan.boxes[index * plan.taps.count + t] = {short(y0), short(y1), short(x0), short(x1)};
             }
             const bool near = top >= -MAX_REACH && bottom <= MAX_REACH && left >= -MAX_REACH &&
                               right <= MAX_REACH;
-            plan.mergeable[index] = mergeable && near && plan.taps > 0;
+            plan.mergeable[index] = mergeable && near && plan.taps.count > 0;
             reach.include({-top, bottom, -left, right,
                            plan.mergeable[index] ? (bottom - top + 1) * (right - left + 1) : 1});
         }
+    }
     return reach;
 }
 
@@ -191,11 +155,11 @@ struct BuildScratch {
     float *hats;       // [up to taps * 2 * MAX_BOX][BLOCK]
     ShareList *lists;  // [blocks]
     void lay_out(const Plan &plan, Carver &carver) {
-        hats = carver.take<float>(size_t(plan.taps) * 2 * MAX_BOX * BLOCK);
+        hats = carver.take<float>(size_t(plan.taps.count) * 2 * MAX_BOX * BLOCK);
         lists = carver.take<ShareList>(size_t(plan.blocks));
         for (int block = 0; block < plan.blocks; block++) {
             ShareList list{};
-            list.shares = carver.take<Share>(size_t(plan.max_slots) * plan.taps);
+            list.shares = carver.take<Share>(size_t(plan.max_slots) * plan.taps.count);
             list.count = carver.take<int>(size_t(plan.max_slots));
             list.dense = carver.take<bool>(size_t(plan.max_slots));
             if (lists) lists[block] = list;
@@ -248,25 +212,25 @@ inline void list_shares(const Plan &plan, const Box *boxes, ShareList &list) {
     int bottom = -MAX_SIZE, right = -MAX_SIZE, hats = 0;
     list.boxes = boxes;
     list.top = list.left = MAX_SIZE;
-    for (int t = 0; t < plan.taps; t++) {
-        list.top = smaller(list.top, boxes[t].top + plan.tap_row[t]);
-        bottom = larger(bottom, boxes[t].bottom + plan.tap_row[t]);
-        list.left = smaller(list.left, boxes[t].left + plan.tap_column[t]);
-        right = larger(right, boxes[t].right + plan.tap_column[t]);
+    for (int t = 0; t < plan.taps.count; t++) {
+        list.top = smaller(list.top, boxes[t].top + plan.taps.row[t]);
+        bottom = larger(bottom, boxes[t].bottom + plan.taps.row[t]);
+        list.left = smaller(list.left, boxes[t].left + plan.taps.column[t]);
+        right = larger(right, boxes[t].right + plan.taps.column[t]);
     }
     list.columns = right - list.left + 1;
     list.window = (bottom - list.top + 1) * list.columns;
     __builtin_memset(list.count, 0, size_t(list.window) * sizeof(int));
     __builtin_memset(list.dense, 0, size_t(list.window));
-    for (int t = 0; t < plan.taps; t++) {
+    for (int t = 0; t < plan.taps.count; t++) {
         const Box box = boxes[t];
         const int row_hats = hats, column_hats = hats + box.bottom - box.top + 1;
         hats = column_hats + box.right - box.left + 1;
         for (int r = box.top; r <= box.bottom; r++)
             for (int c = box.left; c <= box.right; c++) {
-                const int slot = (r + plan.tap_row[t] - list.top) * list.columns + c +
-                                 plan.tap_column[t] - list.left;
-                list.shares[slot * plan.taps + list.count[slot]++] = {
+                const int slot = (r + plan.taps.row[t] - list.top) * list.columns + c +
+                                 plan.taps.column[t] - list.left;
+                list.shares[slot * plan.taps.count + list.count[slot]++] = {
                     (unsigned short)(row_hats + r - box.top),
                     (unsigned short)(column_hats + c - box.left), (unsigned short)t};
                 list.dense[slot] |= box.bottom - box.top < 2 && box.right - box.left < 2;
@@ -276,15 +240,15 @@ inline void list_shares(const Plan &plan, const Box *boxes, ShareList &list) {
 
 template <int C>
 void build_operator(const Plan &plan, int y, int block, BuildScratch &scratch, BlockOperator &op) {
-    const ptrdiff_t first_tap = ptrdiff_t(plan.block_index(y, block)) * plan.taps;
+    const ptrdiff_t first_tap = ptrdiff_t(plan.block_index(y, block)) * plan.taps.count;
     const Box *boxes = plan.boxes + first_tap;
     const float *offsets = plan.packed + first_tap * 2 * BLOCK;
     const int pairs = plan.channels * plan.channels;
     ShareList &list = scratch.lists[block];
-    if (!list.boxes || __builtin_memcmp(list.boxes, boxes, size_t(plan.taps) * sizeof(Box)))
+    if (!list.boxes || __builtin_memcmp(list.boxes, boxes, size_t(plan.taps.count) * sizeof(Box)))
         list_shares(plan, boxes, list);
     float *hats = scratch.hats;
-    for (int t = 0; t < plan.taps; t++, offsets += 2 * BLOCK) {
+    for (int t = 0; t < plan.taps.count; t++, offsets += 2 * BLOCK) {
         hats = make_hats(offsets, boxes[t].top, boxes[t].bottom, hats);
         hats = make_hats(offsets + BLOCK, boxes[t].left, boxes[t].right, hats);
     }
@@ -293,7 +257,7 @@ void build_operator(const Plan &plan, int y, int block, BuildScratch &scratch, B
     for (int slot = 0; slot < list.window; slot++) {
         const int count = list.count[slot];
         if (!count) continue;
-        const Share *shares = list.shares + slot * plan.taps;
+        const Share *shares = list.shares + slot * plan.taps.count;
         const int used = op.slots_used++;
         float *matrix = op.matrices + ptrdiff_t(used) * pairs * BLOCK, total[BLOCK];
         op.slots[used] = {list.top + slot / list.columns, list.left + slot % list.columns};

@@ -1,11 +1,12 @@
 // Vectors of PRC_LANES floats in the compiler's own notation, tanh and transposition. Part of
-// image_lanes.h.
+// kernel.h.
 
 #define PRC_INLINE inline __attribute__((always_inline))
 #define PRC_NOINLINE __attribute__((noinline))
 
 constexpr int LANES = PRC_LANES;
 constexpr int MAX_VECTORS = LANES == 16 ? 2 : 4;
+constexpr int PIXELS = LANES == 16 ? 32 : 16;  // whose offsets are made at once
 
 typedef float Vector __attribute__((vector_size(4 * LANES)));
 typedef int IntVector __attribute__((vector_size(4 * LANES)));
@@ -37,6 +38,50 @@ PRC_INLINE Vector clamp(Vector v, float bound) {
     return splat(-bound) > v ? splat(-bound) : v;
 #endif
 }
+// max(v, 0), and 0 for NaN.
+PRC_INLINE Vector positive(Vector v) {
+#if PRC_LANES == 8
+    return (Vector)_mm256_max_ps((__m256)v, _mm256_setzero_ps());
+#elif PRC_LANES == 16
+    return (Vector)_mm512_max_ps((__m512)v, _mm512_setzero_ps());
+#else
+    return v > 0.f ? v : Vector{};
+#endif
+}
+// Whether any v is not in [low, high).
+PRC_INLINE bool any_outside(Vector v, float low, float high) {
+#if PRC_LANES == 16
+    return _mm512_cmp_ps_mask((__m512)v, (__m512)splat(low), _CMP_NGE_UQ) |
+           _mm512_cmp_ps_mask((__m512)v, (__m512)splat(high), _CMP_NLT_UQ);
+#elif PRC_LANES == 8
+    return _mm256_movemask_ps(
+        _mm256_or_ps(_mm256_cmp_ps((__m256)v, (__m256)splat(low), _CMP_NGE_UQ),
+                     _mm256_cmp_ps((__m256)v, (__m256)splat(high), _CMP_NLT_UQ)));
+#else
+    int outside = 0;
+    for (int i = 0; i < LANES; i++) outside |= !(v[i] >= low && v[i] < high);
+    return outside;
+#endif
+}
+PRC_INLINE Vector load_some(const float *p, int count) {
+    Vector v{};
+    __builtin_memcpy(&v, p, size_t(count) * sizeof(float));
+    return v;
+}
+PRC_INLINE void store_some(float *p, Vector v, int count) {
+    __builtin_memcpy(p, &v, size_t(count) * sizeof(float));
+}
+PRC_INLINE IntVector counted() {  // 0, 1, 2, ...
+    IntVector v;
+    for (int i = 0; i < LANES; i++) v[i] = i;
+    return v;
+}
+PRC_INLINE float sum_of(Vector v) {
+    for (int half = LANES / 2; half; half /= 2)
+        for (int i = 0; i < half; i++) v[i] += v[i + half];
+    return v[0];
+}
+PRC_INLINE int absolute(int a) { return a < 0 ? -a : a; }
 PRC_INLINE int smaller(int a, int b) { return a < b ? a : b; }
 PRC_INLINE int larger(int a, int b) { return a > b ? a : b; }
 

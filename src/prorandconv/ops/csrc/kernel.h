@@ -1,0 +1,28 @@
+// The fused kernels, compiled once per instruction set (see native.cpp): no include guards, no calls
+// of library templates, which the linker might share between instruction sets.
+//
+// Every sum runs in an order that depends on the image's size only, so that the result of a kernel
+// does not depend on batch size, position in the batch or number of threads.
+
+namespace prorandconv {
+namespace PRC_NAMESPACE {
+
+#include "vectors.h"
+
+#include "offsets.h"
+#include "rows.h"
+#include "statistics.h"
+
+#include "operator.h"
+#include "image_lanes.h"
+#include "pixel_lanes.h"
+
+int apply(const Call &call) {
+    return call.images <= FEW_IMAGES ? apply_pixels(call) : apply_images(call);
+}
+
+#undef PRC_INLINE
+#undef PRC_NOINLINE
+
+}  // namespace PRC_NAMESPACE
+}  // namespace prorandconv
