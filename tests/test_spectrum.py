@@ -2,6 +2,7 @@ import math
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from prorandconv import spectrum
 
@@ -51,3 +52,31 @@ def test_no_inference_tensor_is_remembered():
     by_row, _ = spectrum.waves(*wanted)
     (by_row @ scale).sum().backward()
     torch.testing.assert_close(scale.grad[:, 0], by_row.sum(0), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("alpha", [6.0, 10.0])
+@pytest.mark.parametrize("side", [8, 33, 224])
+def test_the_first_waves_are_those_of_all(side, alpha):
+    amplitude = spectrum.wave_amplitudes(side, alpha, torch.float32, CPU)
+    count = len(amplitude)
+    whole = spectrum.wave_basis(side, True)[:, :count].float()
+    by_row, by_column = spectrum.waves((side, side), (count, count), True, torch.float32, CPU)
+    assert torch.equal(by_row, whole)
+    assert torch.equal(by_column, whole.t())
+
+
+class Largest(TorchDispatchMode):
+    """Notes the most numbers that an operator has returned."""
+
+    numbers = 0
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        result = operator(*args, **(kwargs or {}))
+        self.numbers = max(self.numbers, result.numel())
+        return result
+
+
+def test_a_large_size_needs_no_table_of_all_its_waves():
+    with Largest() as largest:
+        spectrum.waves((5000, 1), (9, 9), True, torch.float32, CPU)
+    assert largest.numbers == 5000 * 9

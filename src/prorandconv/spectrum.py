@@ -18,7 +18,7 @@ LEFT_OUT = 1e-6
 def wave_amplitudes(side: int, alpha: float, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Amplitudes (R, R) of the products of two orthonormal waves that carry power on a square."""
     count = _wave_count(side, alpha)
-    frequency = _wave_frequency(side)
+    frequency = _wave_frequency(side)[: _computed(count, dtype)]
     power = _power(torch.hypot(frequency[:, None], frequency), alpha)[:count, :count]
     return _contiguous(power.sqrt(), dtype, device)
 
@@ -33,23 +33,22 @@ def waves(
 ) -> tuple[Tensor, Tensor]:
     """Waves along a column (H, R) and along a row (R', W), those of the enclosing square."""
     (height, width), (rows, columns) = size, counts
-    basis = wave_basis(max(size), orthonormal)
+    basis = wave_basis(max(size), orthonormal, _computed(max(counts), dtype))
     return (
         _contiguous(basis[:height, :rows], dtype, device),
         _contiguous(basis[:width, :columns].t(), dtype, device),
     )
 
 
-def wave_basis(length: int, orthonormal: bool) -> Tensor:
-    """All waves over some pixels as columns (pixel, wave): constant, then cosine and sine.
+def wave_basis(length: int, orthonormal: bool, count: int | None = None) -> Tensor:
+    """The first waves, or all, over some pixels as columns: constant, then cosine and sine.
 
     They are orthogonal. All but the constant have the amplitude sqrt(2), and so a mean square of 1;
     only the last cosine of an even length has 2, where ``orthonormal`` does not make it 1.
     """
-    phase = (
-        2 * math.pi * torch.arange(length, dtype=torch.float64)[:, None] * _wave_frequency(length)
-    )
-    basis = torch.where(torch.arange(length) % 2 == 1, phase.cos(), phase.sin())
+    pixel, frequency = torch.arange(length, dtype=torch.float64), _wave_frequency(length)[:count]
+    phase = 2 * math.pi * pixel[:, None] * frequency
+    basis = torch.where(torch.arange(len(frequency)) % 2 == 1, phase.cos(), phase.sin())
     basis[:, 0] = 1
     if orthonormal:
         return basis / basis.square().mean(0).sqrt()
@@ -71,18 +70,31 @@ def mode_amplitudes(side: int, alpha: float, dtype: torch.dtype, device: torch.d
     return amplitude.to(dtype=dtype, device=device)
 
 
+def _computed(count: int, dtype: torch.dtype) -> int | None:
+    """How many waves are computed where ``count`` are needed: None for all.
+
+    The last bit of a double depends on how many are computed at once, and with it the draws of a
+    seed would.
+    """
+    return None if dtype == torch.float64 else count
+
+
 def _wave_count(side: int, alpha: float) -> int:
     """How many waves along each side leave out no more than ``LEFT_OUT`` of the variance.
 
     Computed without tensors, which have no values under a fake mode.
     """
-    frequency = np.arange(1, side + 1) // 2 / side
+    # Each frequency has two waves, but for zero and the last one of an even side.
+    cycles = np.arange(side // 2 + 1)
+    waves = np.where((cycles == 0) | (2 * cycles == side), 1, 2)
     with np.errstate(divide="ignore"):
-        power = (np.hypot(frequency[:, None], frequency) * side) ** -alpha
+        power = np.hypot(cycles[:, None], cycles) ** -alpha
     power[0, 0] = 0
+    power *= waves[:, None] * waves
     total = power.sum()
     for count in range(1, side, 2):
-        if total - power[:count, :count].sum() <= LEFT_OUT * total:
+        highest = (count + 1) // 2
+        if total - power[:highest, :highest].sum() <= LEFT_OUT * total:
             return count
     return side
 

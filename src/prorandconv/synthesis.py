@@ -215,7 +215,7 @@ class Waves(Fields):
         coefficients = self.coefficients.to("cpu", torch.float64, copy=True)
         height, width = self.size
         rows, columns = coefficients.shape[-2:]
-        norm = wave_basis(max(self.size), orthonormal=False).square().mean(0).sqrt()
+        norm = wave_basis(max(self.size), False, max(rows, columns)).square().mean(0).sqrt()
         coefficients /= norm[:rows, None] * norm[:columns]
         if height != width:
             cut = Waves(coefficients, self.size, None).made()

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Runs the engines' tests, fuzzing included, on the native kernel built with the address and
+# undefined-behaviour sanitizers, once for each instruction set that this machine has.
+# Usage: .ci/sanitize.sh [PYTHON [PYTEST ARGUMENTS...]]
+set -euo pipefail
+python=$(realpath --no-symlinks "${1:-.venv/bin/python}")
+shift || true
+cd "$(dirname "$0")/.."
+room=$(mktemp -d)
+trap 'rm -rf "$room"' EXIT
+
+echo "== building the kernel with sanitizers"
+cp -r src/prorandconv "$room/"
+rm -f "$room"/prorandconv/ops/_native*
+suffix=$("$python" -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
+c++ -std=c++17 -O1 -g -pthread -ffp-contract=fast -fno-math-errno -fPIC -shared \
+    -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+    src/prorandconv/ops/csrc/native.cpp -o "$room/prorandconv/ops/_native$suffix"
+
+export PYTHONPATH="$room"
+# Python itself leaks by design, and torch's threads are not what is tested.
+export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+sanitizers="$(c++ -print-file-name=libasan.so) $(c++ -print-file-name=libubsan.so)"
+names='from prorandconv.ops import native; print(native._LIBRARY.prc_isas().decode())'
+for isa in $(LD_PRELOAD="$sanitizers" "$python" -c "$names"); do
+    echo "== $isa"
+    LD_PRELOAD="$sanitizers" PRORANDCONV_ISA="$isa" "$python" -m pytest --quiet \
+        -p no:cacheprovider -p no:xdist tests/ops/test_engines.py "$@"
+done
