@@ -129,3 +129,33 @@ def test_waves_in_pixels_are_the_sum_of_the_products():
     basis = torch.stack(rows)
     expected = torch.einsum("nrc,ry,cx->nyx", coefficients, basis[:3, :6], basis)
     torch.testing.assert_close(made, expected)
+
+
+class TestFactors:
+    """Waves as a product of matrices, for those who make the fields themselves."""
+
+    @pytest.mark.parametrize("count", [None, 3])
+    @pytest.mark.parametrize("size", [(32, 32), (9, 30), (30, 9), (1, 6), (1, 1)])
+    def test_their_product_is_the_fields(self, size, count):
+        fields = drawn(size, count=count)
+        sigma, by_row, coefficients, by_column = fields.factors()
+        product = sigma[..., None, None, None] * (by_row @ coefficients @ by_column)
+        torch.testing.assert_close(product, fields.made(), atol=1e-5, rtol=0)
+
+    def test_those_in_pixels_have_no_sigma(self):
+        fields = drawn((9, 30), count=2).in_pixels()
+        sigma, by_row, coefficients, by_column = fields.factors()
+        assert sigma.tolist() == [1, 1]
+        torch.testing.assert_close(by_row @ coefficients @ by_column, fields.made())
+
+    def test_rows_are_those_of_the_fields(self):
+        fields = drawn((20, 30), count=2)
+        rows = fields.rows(slice(3, 8))
+        torch.testing.assert_close(rows, fields.made()[..., 3:8, :], atol=1e-5, rtol=0)
+
+
+def test_some_of_several_draws_are_not_made_before_they_are_needed():
+    fields = drawn((32, 32), count=3)
+    some = fields[torch.tensor([2, 0])]
+    assert "_tensor" not in vars(fields)
+    assert torch.equal(some.made(), fields.made()[[2, 0]])

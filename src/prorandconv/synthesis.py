@@ -192,6 +192,18 @@ class Waves(Fields):
             coefficients = self._standardised()
         return self.sigma, by_row, coefficients, by_column
 
+    def rows(self, rows: slice) -> Tensor:
+        """Some rows of all fields, which need not be made whole for them."""
+        sigma, by_row, coefficients, by_column = self.factors()
+        device = coefficients.device
+        if device.type != "cpu":
+            # A GPU may multiply float32 matrices with ten bits only.
+            exact = position_dtype(device)
+            by_row, coefficients, by_column = (
+                factor.to(exact) for factor in (by_row, coefficients, by_column)
+            )
+        return sigma[..., None, None, None] * (by_row[rows] @ coefficients @ by_column).to(sigma)
+
     def _standardised(self) -> Tensor:
         """Coefficients that give the cut of a square zero mean and unit deviation.
 

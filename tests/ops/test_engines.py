@@ -14,6 +14,7 @@ import torchvision
 from hypothesis import given
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
 from prorandconv.ops import native
@@ -322,36 +323,50 @@ class TestTheBatch:
     """What an image becomes does not depend on the images beside it."""
 
     FEW = (slice(4, 5), slice(4, 6), slice(3, 7))
-    """so few images of a draw that the native engine has pixels in its lanes"""
+    """so few images of a draw that an engine has another way for them"""
 
-    def test_eager_gives_an_image_the_same_bits_alone_and_in_a_batch(
-        self, rough_draw, offset_scale
-    ):
-        draw = rough_draw(offset_scale, "eager")
-        together = draw(slice(33))
-        for some in (*self.FEW, slice(20, 33)):
-            assert torch.equal(draw(some), together[some])
-
-    @without_native
-    def test_native_gives_an_image_the_same_bits_among_many(self, rough_draw, offset_scale):
-        draw = rough_draw(offset_scale, "native")
+    @pytest.mark.parametrize("engine", ["eager", NATIVE])
+    def test_an_image_has_the_same_bits_among_many(self, rough_draw, offset_scale, engine):
+        draw = rough_draw(offset_scale, engine)
         together = draw(slice(33))
         for some in (slice(0, 5), slice(7, 15), slice(20, 33)):
             assert torch.equal(draw(some), together[some])
 
-    @without_native
-    def test_native_gives_an_image_the_same_bits_among_few(self, rough_draw, offset_scale):
-        draw = rough_draw(offset_scale, "native")
+    @pytest.mark.parametrize("engine", ["eager", NATIVE])
+    def test_an_image_has_the_same_bits_alone_and_among_few(self, rough_draw, offset_scale, engine):
+        draw = rough_draw(offset_scale, engine)
         alone = draw(slice(4, 5))[0]
         for some in self.FEW:
             assert torch.equal(draw(some)[4 - some.start], alone)
 
-    @without_native
-    def test_native_rounds_no_more_than_differently_alone(self, rough_draw, offset_scale):
-        draw = rough_draw(offset_scale, "native")
+    @pytest.mark.parametrize("engine", ["eager", NATIVE])
+    def test_few_images_are_only_rounded_differently(self, rough_draw, offset_scale, engine):
+        draw = rough_draw(offset_scale, engine)
         together = draw(slice(33))
         for some in self.FEW:
             torch.testing.assert_close(draw(some), together[some], atol=1e-4, rtol=0)
+
+
+class Largest(TorchDispatchMode):
+    """Notes the most numbers that an operator has returned."""
+
+    numbers = 0
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        result = operator(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor):
+            self.numbers = max(self.numbers, result.numel())
+        return result
+
+
+@pytest.mark.parametrize("padding", PADDINGS)
+def test_eager_engine_makes_nothing_larger_than_a_large_image(padding):
+    x = torch.rand(1, 3, 160, 192)
+    augment = ProRandConv(repeats=2, engine="eager", padding=padding)
+    params = augment.draw(x)
+    with Largest() as largest:
+        augment(x, params=params)
+    assert largest.numbers == x.numel()
 
 
 class TestGradients:
@@ -416,7 +431,8 @@ class TestGradients:
         assert torch.equal(actual, expected)
 
 
-def test_eager_engine_needs_no_value_on_the_host():
+@pytest.mark.parametrize("count", [1, 4, 8])
+def test_eager_engine_needs_no_value_on_the_host(count):
     """Meta tensors hold no values: reading one, or a shape that depends on one, would raise."""
     for reach in (0.5, None):
         block = Block(
@@ -427,9 +443,9 @@ def test_eager_engine_needs_no_value_on_the_host():
             reach,
         )
         contrast = Contrast(True, torch.empty(3, device="meta"), torch.empty(3, device="meta"))
-        images = torch.empty(4, 3, 16, 16, device="meta")
+        images = torch.empty(count, 3, 16, 16, device="meta")
         result = ops.apply(images, block, contrast, 2, "eager")
-        assert result.shape == (4, 3, 16, 16)
+        assert result.shape == (count, 3, 16, 16)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from ..errors import ProRandConvError
-from . import eager, native, per_image, reference
+from . import bands, eager, native, per_image, reference
 from .block import Block, Contrast, Lazy, Repeats
 
 Engine = Literal["auto", "native", "eager", "reference"]
@@ -56,6 +56,8 @@ def apply(
         return reference.apply(images, block, contrast, repeats)
     if block.per_image:
         return per_image.apply(images, block, contrast, repeats)
+    if len(images) <= bands.FEW_IMAGES:
+        return bands.apply(images, block, contrast, repeats)
     return eager.apply(images, block, contrast, repeats)
 
 

@@ -30,6 +30,9 @@ class Lazy(Protocol):
     def factors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """What they are the product of: sigma, waves (H, R), coefficients, waves (R', W)."""
 
+    def rows(self, rows: slice) -> Tensor:
+        """Offsets of some rows of all images."""
+
     def __getitem__(self, index: Any) -> Any:
         """Those of one or some images that have a draw each."""
 
@@ -62,6 +65,13 @@ class Block:
         """The offsets as numbers, made if they were not yet."""
         given = self.given
         return given if given is None or isinstance(given, Tensor) else given.made()
+
+    def rows_of_offsets(self, rows: slice) -> Tensor | None:
+        """Offsets (2k², rows, W) of some rows, made of their waves where they were not yet."""
+        given = self.given
+        if given is None or isinstance(given, Tensor):
+            return None if given is None else given[:, rows]
+        return given.rows(rows)
 
     @property
     def per_image(self) -> bool:

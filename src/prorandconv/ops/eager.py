@@ -66,7 +66,7 @@ class _GatherSum:
 
     def __init__(self, block: Block) -> None:
         self.size = block.size
-        taps = _active_taps(block.weight)
+        taps = active_taps(block.weight)
         if _reach(block) <= 1:
             self.rows, self.weights = _window_operator(block, taps)
         else:
@@ -127,7 +127,7 @@ def _readable(tensor: Tensor) -> bool:
     return plain and tensor.device.type == "cpu"
 
 
-def _active_taps(weight: Tensor) -> tuple[int, ...]:
+def active_taps(weight: Tensor) -> tuple[int, ...]:
     """Taps whose weights matter at this precision: Gaussian smoothing makes most of them vanish."""
     taps = weight.shape[-1] ** 2
     if not _readable(weight):
@@ -235,8 +235,8 @@ def _corner_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, list[
     displaced = block.offsets.view(-1, 2, height, width)[tap]
     row = torch.arange(height, device=device) + (tap // block.kernel_size - radius)[:, None]
     column = torch.arange(width, device=device) + (tap % block.kernel_size - radius)[:, None]
-    rows, row_shares = _corners(row[:, :, None], displaced[:, 0], height, block.padding)
-    columns, column_shares = _corners(column[:, None], displaced[:, 1], width, block.padding)
+    rows, row_shares = corners(row[:, :, None], displaced[:, 0], height, block.padding)
+    columns, column_shares = corners(column[:, None], displaced[:, 1], width, block.padding)
 
     # (2, 1, taps, H, W) and (1, 2, taps, H, W): every row corner with every column corner
     shares = (row_shares.unsqueeze(1) * column_shares).view(-1, height * width)
@@ -252,7 +252,7 @@ def _corner_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, list[
     return table_rows, _merged(shares, torch.eye(len(shares), dtype=dtype, device=device), weight)
 
 
-def _corners(
+def corners(
     position: Tensor, displaced: Tensor, length: int, padding: str
 ) -> tuple[Tensor, Tensor]:
     """Two neighbouring pixels (2, ...) of each displaced position, and their shares (0 outside).
