@@ -2,6 +2,7 @@
 
 python benchmarks/augmentation.py            about a quarter of an hour; leave the machine alone
 python benchmarks/augmentation.py --quick    a minute, to try it
+python benchmarks/augmentation.py --device cuda --output gpu.json    the same on a GPU (or mps)
 
 All candidates are measured in turns in one process, on the same images and the same numbers of
 repetitions, drawing included. Figures are medians over mini-batches; claims are ratios of them.
@@ -21,7 +22,7 @@ import torch
 from candidates import CANDIDATES, Call, training_step
 from cells import Cell, Plan, Store, measure, rates
 from limits import bytes_moved, seconds_at_peak
-from measuring import Disturbance, copy_bandwidth, machine, multiply_add_peak
+from measuring import Disturbance, copy_bandwidth, device_name, machine, multiply_add_peak
 from memory import NotMeasuredError, copies_of_the_batch
 from plot import picture, save
 from summary import IN_GOALS, STEP, Cells, Found, summarised
@@ -38,9 +39,10 @@ DISTURBED = 0.03
 class Benchmark:
     """One run: a plan, and a store of what is measured already."""
 
-    def __init__(self, plan: Plan, output: Path) -> None:
+    def __init__(self, plan: Plan, output: Path, device: str = "cpu") -> None:
         self.plan = plan
-        self.machine = machine()
+        self.device = device
+        self.machine = machine() | ({} if device == "cpu" else {"device": device_name(device)})
         self.store = Store(output, {"plan": asdict(plan), "machine": self.machine})
         self.calls: dict[str, Call] = {}
         self.refused: Found = {}
@@ -83,7 +85,7 @@ class Benchmark:
         torch.manual_seed(plan.seed)
         calls = dict(self.calls)
         if centre:
-            calls[STEP] = training_step(cell.size)
+            calls[STEP] = training_step(cell.size, self.device)
         largest = self.memory[max(plan.centres)]
         budget = {
             name: plan.centre_seconds if centre and name in IN_GOALS else plan.seconds
@@ -99,10 +101,13 @@ class Benchmark:
                 rates=rates(self.cells.items()),
                 copies={name: entry.get("peak", 0.0) for name, entry in largest.items()},
                 turn=plan.centre_turn if centre else plan.turn,
+                device=self.device,
             )
         return {"candidates": {**found, **self.refused}, "disturbance": disturbance.share}
 
     def _memory(self, size: int, name: str) -> dict[str, Any]:
+        if self.device != "cpu":
+            return {"failed": "memory is counted on CPUs only"}
         try:
             return dict(copies_of_the_batch(name, size, self.plan.batch))
         except NotMeasuredError as reason:
@@ -110,7 +115,8 @@ class Benchmark:
 
     def _limit(self, size: int) -> dict[str, float]:
         batch = self.plan.batch
-        peak, bandwidth = multiply_add_peak(), copy_bandwidth(batch * 3 * size**2 * 4)
+        peak = multiply_add_peak(self.device)
+        bandwidth = copy_bandwidth(batch * 3 * size**2 * 4, self.device)
         return {
             "multiply_adds_per_second": peak,
             "bytes_per_second": bandwidth,
@@ -137,7 +143,7 @@ class Benchmark:
         output, machine = self.store.output, self.machine
         self.store.finish({"plan": asdict(self.plan), "machine": machine, **summary})
         note = (
-            f"{machine['processor']}, {machine['threads']} threads, torch {machine['torch']}, "
+            f"{machine.get('device', machine['processor'])}, {machine['threads']} threads, torch {machine['torch']}, "
             f"native: {machine['engines']['native']}"
         )
         text = "\n".join(one.markdown() for one in figures)
@@ -159,6 +165,7 @@ def main() -> None:
         parser.add_argument(
             f"--{name.replace('_', '-')}", type=kind, nargs="+" if several else None, help="of Plan"
         )
+    parser.add_argument("--device", default="cpu", help="where the images are: cpu, cuda or mps")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument(
         "--output", type=Path, default=None, help="JSON file; tables and a picture go beside it"
@@ -175,7 +182,9 @@ def main() -> None:
     plan = replace(Plan.quick() if options.quick else Plan(), **given)
     trial = Path(tempfile.gettempdir(), "prorandconv-quick.json")
     output = options.output or (trial if options.quick else OUTPUT)
-    benchmark = Benchmark(plan, output)
+    if output == OUTPUT and options.device != "cpu":
+        parser.error("--device: give an --output of its own, the stored figures are a CPU's")
+    benchmark = Benchmark(plan, output, options.device)
     try:
         benchmark.run()
     except KeyboardInterrupt:

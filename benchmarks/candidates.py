@@ -17,7 +17,7 @@ import torchvision
 from torch import Tensor
 
 import prorandconv as prc
-from prorandconv.block_transform import offset_range
+from prorandconv.block_transform import Mode, offset_range
 from prorandconv.lab.models import build
 from prorandconv.ops import Engine
 
@@ -49,11 +49,11 @@ def numpy_fields(count: int, size: int, alpha: float = 10.0) -> np.ndarray:
     return np.stack(fields)
 
 
-def draw_kernel() -> tuple[Tensor, Tensor, Tensor]:
+def draw_kernel(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Weights of one draw, smoothing included, and the affine's scale and shift."""
     window = prc.functional.gaussian_window(3, RANDOM.uniform(0.01, 1.0))
     weight = torch.randn(CHANNELS, CHANNELS, 3, 3) / 27**0.5 * window
-    return weight, torch.randn(CHANNELS) / 2, torch.randn(CHANNELS) / 2
+    return weight.to(device), *(torch.randn(2, CHANNELS) / 2).to(device).unbind()
 
 
 def contrast(x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
@@ -76,9 +76,9 @@ def obvious(block: Callable[..., Tensor] = stock_block) -> Call:
 
     def augment(x: Tensor, repeats: int) -> Tensor:
         size, given = x.shape[-1], x.dtype
-        draw = draw_kernel()
+        draw = draw_kernel(x.device)
         scale = RANDOM.uniform(*offset_range(size, size))
-        offsets = torch.from_numpy(scale * numpy_fields(18, size)).float()
+        offsets = torch.from_numpy(scale * numpy_fields(18, size)).float().to(x.device)
         expanded = offsets.expand(len(x), -1, -1, -1).contiguous()
         x = x.float()
         for _ in range(repeats):
@@ -92,7 +92,7 @@ def plain_conv() -> Call:
     """The block without its offsets, from stock operators."""
 
     def augment(x: Tensor, repeats: int) -> Tensor:
-        weight, gamma, beta = (one.to(x.dtype) for one in draw_kernel())
+        weight, gamma, beta = (one.to(x.dtype) for one in draw_kernel(x.device))
         for _ in range(repeats):
             x = contrast(F.conv2d(x, weight, padding=1), gamma, beta)
         return x
@@ -111,7 +111,7 @@ def kornia_elastic() -> Call:
     elastic = kornia.augmentation.RandomElasticTransform(p=1.0, same_on_batch=True)
 
     def augment(x: Tensor, repeats: int) -> Tensor:
-        weight, gamma, beta = (one.to(x.dtype) for one in draw_kernel())
+        weight, gamma, beta = (one.to(x.dtype) for one in draw_kernel(x.device))
         params = elastic.forward_parameters(x.shape)
         for _ in range(repeats):
             x = elastic(x, params=params)
@@ -121,20 +121,28 @@ def kornia_elastic() -> Call:
     return augment
 
 
-def with_engine(engine: Engine) -> Call:
+def one_by_one(augment: Call) -> Call:
+    """One draw for each image of a batch, by a loop over them."""
+    return lambda x, repeats: torch.cat([augment(image[None], repeats) for image in x])
+
+
+def with_engine(engine: Engine, mode: Mode = "batch") -> Call:
     """This library's augmentation, drawing included."""
-    transforms = [prc.ProRandConv(repeats=repeats, engine=engine) for repeats in range(1, 11)]
+    transforms = [
+        prc.ProRandConv(repeats=repeats, engine=engine, mode=mode) for repeats in range(1, 11)
+    ]
     return lambda x, repeats: transforms[repeats - 1](x)
 
 
-def training_step(size: int) -> Call:
+def training_step(size: int, device: torch.device | str = "cpu") -> Call:
     """One step of training on the originals alone (ERM), as the lab does it, for scale."""
     network = "lenet" if size <= 64 else "resnet18"
-    net = build(network, classes=CLASSES, image_size=size).to(memory_format=torch.channels_last)
+    net = build(network, classes=CLASSES, image_size=size)
+    net = net.to(device=device, memory_format=torch.channels_last)
     optimiser = torch.optim.SGD(net.parameters(), lr=1e-3, momentum=0.9)
 
     def step(x: Tensor, repeats: int) -> Tensor:
-        labels = torch.zeros(len(x), dtype=torch.long)
+        labels = torch.zeros(len(x), dtype=torch.long, device=x.device)
         with torch.enable_grad():
             loss = F.cross_entropy(net(x), labels)
             optimiser.zero_grad()
@@ -157,3 +165,12 @@ CANDIDATES = {
         Candidate("native", "native", lambda: with_engine("native")),
     )
 }
+
+PER_IMAGE = {
+    candidate.name: candidate
+    for candidate in (
+        Candidate("obvious_each", "obvious, image by image", lambda: one_by_one(obvious())),
+        Candidate("sample", 'native, mode="sample"', lambda: with_engine("native", "sample")),
+    )
+}
+"""One draw for each image of a batch."""

@@ -119,6 +119,7 @@ def measure(
     rates: Mapping[str, float],
     copies: Mapping[str, float],
     turn: float = 0.1,
+    device: torch.device | str = "cpu",
 ) -> dict[str, dict[str, Any]]:
     """Time all candidates in turns.
 
@@ -134,12 +135,13 @@ def measure(
         copies: peak memory in copies of the batch, by name, as far as it is known: a candidate that
             would not fit into free memory is left out.
         turn: seconds for which short calls are repeated when it is their turn.
+        device: where the images are.
 
     Returns:
         By name either ``repeats`` and ``seconds`` of each round with median and quartiles, or why
         there are none: ``left_out`` or ``failed``.
     """
-    x = cell.images()
+    x = cell.images().to(device)
     schedule = cell.rounds(rounds)
     found: dict[str, dict[str, Any]] = {}
     for name, call in calls.items():
@@ -163,7 +165,9 @@ def measure(
             if used and used * (1 + repeats / sum(entry["repeats"])) > seconds[name]:
                 taking_part.remove(name)
                 continue
-            entry["seconds"].append(timed(lambda c=call, n=repeats: c(x, n), calls=25, until=turn))
+            entry["seconds"].append(
+                timed(lambda c=call, n=repeats: c(x, n), calls=25, until=turn, device=device)
+            )
             entry["repeats"].append(repeats)
     for entry in found.values():
         if "seconds" in entry:

@@ -15,7 +15,7 @@ import argparse
 import os
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,8 @@ def photos(root: Path, count: int) -> dict[str, Any]:
         generated = "photo" not in benchmark.present()
         if generated:
             print("pacs: PACS is missing, generated JPEGs of its size are used")
-            _generate(Path(made), count)
+            classes = get_benchmark("pacs", root).classes
+            generate_photos(Path(made) / "pacs" / "photo", classes, count // 7)
             root = Path(made)
         cold = get_benchmark("pacs", root, Options(cache_bytes=0)).load("photo", "test")
         warm = get_benchmark("pacs", root).load("photo", "test")
@@ -132,14 +133,15 @@ def photos(root: Path, count: int) -> dict[str, Any]:
         }
 
 
-def _generate(root: Path, count: int) -> None:
+def generate_photos(root: Path, classes: Sequence[str], count: int, side: int = 227) -> None:
+    """Smooth random JPEGs, ``count`` for each class, in folders named after the classes."""
     random = np.random.default_rng(0)
-    for name in get_benchmark("pacs", root).classes:
-        folder = root / "pacs" / "photo" / name
+    for name in classes:
+        folder = root / name
         folder.mkdir(parents=True)
-        for number in range(count // 7):
+        for number in range(count):
             coarse = random.integers(0, 256, (29, 29, 3), dtype=np.uint8)
-            Image.fromarray(coarse).resize((227, 227)).save(folder / f"{number}.jpg")
+            Image.fromarray(coarse).resize((side, side)).save(folder / f"{number}.jpg")
 
 
 def main() -> None:

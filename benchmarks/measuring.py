@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -22,15 +23,30 @@ from prorandconv.lab.run.environment import processor
 PACKAGES = ("torch", "torchvision", "numpy", "kornia")
 
 
-def timed(call: Callable[[], object], *, calls: int = 1, until: float = 0.0) -> float:
+def synchronise(device: torch.device | str) -> None:
+    """Wait until a device has done what it was told."""
+    if torch.device(device).type != "cpu":
+        torch.get_device_module(device).synchronize()
+
+
+def timed(
+    call: Callable[[], object],
+    *,
+    calls: int = 1,
+    until: float = 0.0,
+    device: torch.device | str = "cpu",
+) -> float:
     """Median seconds of a call, repeated up to ``calls`` times while ``until`` is not reached.
 
-    Repeating short calls keeps the caches that others left behind out of the figure.
+    Repeating short calls keeps the caches that others left behind out of the figure. A device is
+    waited for before and after.
     """
     times: list[float] = []
     while not times or (len(times) < calls and sum(times) < until):
+        synchronise(device)
         began = time.perf_counter()
         call()
+        synchronise(device)
         times.append(time.perf_counter() - began)
     return statistics.median(times)
 
@@ -77,23 +93,30 @@ def slope(x: Sequence[float], y: Sequence[float]) -> float:
     ).slope
 
 
-def multiply_add_peak() -> float:
+def multiply_add_peak(device: torch.device | str = "cpu") -> float:
     """Multiply-adds per second of the best large float32 matrix product."""
     best = 0.0
     for side in (512, 1024, 2048):
-        a, b = torch.randn(2, side, side)
-        best = max(best, *(side**3 / timed(lambda a=a, b=b: torch.mm(a, b)) for _ in range(5)))
+        a, b = torch.randn(2, side, side, device=device)
+        once = functools.partial(timed, lambda a=a, b=b: torch.mm(a, b), device=device)
+        best = max(best, *(side**3 / once() for _ in range(5)))
     return best
 
 
-def copy_bandwidth(size: int) -> float:
+def copy_bandwidth(size: int, device: torch.device | str = "cpu") -> float:
     """Bytes per second, read and written, of copying a buffer of ``size`` bytes at its best."""
-    source = torch.zeros(size, dtype=torch.uint8)
+    source = torch.zeros(size, dtype=torch.uint8, device=device)
     target = torch.zeros_like(source)
     best, stop = math.inf, time.perf_counter() + 1.0
     while time.perf_counter() < stop:
-        best = min(best, timed(lambda: target.copy_(source)))
+        best = min(best, timed(lambda: target.copy_(source), device=device))
     return 2 * size / best
+
+
+def device_name(device: str) -> str:
+    """What a device is called by its maker, where torch tells."""
+    kind = torch.device(device).type
+    return torch.cuda.get_device_name(device) if kind == "cuda" else kind
 
 
 def machine() -> dict[str, Any]:

@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 
 import torch
-from candidates import CANDIDATES, CHANNELS
+from candidates import CANDIDATES, CHANNELS, PER_IMAGE
 
 HERE = Path(__file__).parent
 CALLS, REPEATS = 2, 2
@@ -71,7 +71,7 @@ def _child(name: str, size: int, batch: int, threads: int) -> dict[str, float]:
     torch.manual_seed(0)
     counter = ctypes.CDLL(None)
     counter.allocations_live.restype = counter.allocations_highest.restype = ctypes.c_long
-    augment = CANDIDATES[name].make()
+    augment = (CANDIDATES | PER_IMAGE)[name].make()
     with torch.no_grad():
         for images, side in ((2, 16), (3, 24)):
             augment(torch.rand(images, CHANNELS, side, side), REPEATS)
