@@ -5,6 +5,8 @@
 // - The draw is one linear operator for all images and repetitions. Bilinear corners of different
 //   taps that fall on the same source pixel are merged: about 18 pixels instead of 36 for k = 3.
 
+constexpr int MAX_VECTORS = 4;  // of images in a group
+
 // sum[pixel][out][:] = matrices of the listed slots times their source pixels.
 template <int OUT, int PX, int V>
 PRC_INLINE void accumulate(const float *const *sources, const float *matrices,

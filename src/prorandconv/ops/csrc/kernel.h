@@ -13,13 +13,11 @@ namespace PRC_NAMESPACE {
 #include "rows.h"
 #include "statistics.h"
 
+#include "pixel_lanes.h"
+#if PRC_LANES < 16  // with wider vectors it was slower where it was tried
 #include "operator.h"
 #include "image_lanes.h"
-#include "pixel_lanes.h"
-
-int apply(const Call &call) {
-    return call.images <= FEW_IMAGES ? apply_pixels(call) : apply_images(call);
-}
+#endif
 
 #undef PRC_INLINE
 #undef PRC_NOINLINE

@@ -182,9 +182,15 @@ void run_parallel(int threads, Task task, void *argument) {
 
 namespace {
 
+using Kernel = int (*)(const Call &);
+
 struct Engine {
     const char *name;
-    int (*apply)(const Call &);
+    Kernel few_images, many_images;
+
+    int apply(const Call &call) const {
+        return call.images <= FEW_IMAGES ? few_images(call) : many_images(call);
+    }
 };
 
 // The engines that this machine can run, the fastest first.
@@ -197,19 +203,20 @@ struct Engines {
 #if defined(__x86_64__)
         __builtin_cpu_init();
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
-            add("avx512", avx512::apply);
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+            add("avx512", avx512::apply_pixels, avx2::apply_images);
         if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-            add("avx2", avx2::apply);
-        add("generic", generic::apply);
+            add("avx2", avx2::apply_pixels, avx2::apply_images);
+        add("generic", generic::apply_pixels, generic::apply_images);
 #elif defined(__ARM_NEON)
-        add("neon", generic::apply);
+        add("neon", generic::apply_pixels, generic::apply_images);
 #else
-        add("generic", generic::apply);
+        add("generic", generic::apply_pixels, generic::apply_images);
 #endif
     }
-    void add(const char *name, int (*apply)(const Call &)) {
-        known[count++] = {name, apply};
+    void add(const char *name, Kernel few_images, Kernel many_images) {
+        known[count++] = {name, few_images, many_images};
         if (count > 1) std::strcat(names, " ");
         std::strcat(names, name);
     }

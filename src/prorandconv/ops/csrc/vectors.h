@@ -5,7 +5,6 @@
 #define PRC_NOINLINE __attribute__((noinline))
 
 constexpr int LANES = PRC_LANES;
-constexpr int MAX_VECTORS = LANES == 16 ? 2 : 4;
 constexpr int PIXELS = LANES == 16 ? 32 : 16;  // whose offsets are made at once
 
 typedef float Vector __attribute__((vector_size(4 * LANES)));
