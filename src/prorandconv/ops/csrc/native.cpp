@@ -300,8 +300,8 @@ const char *prc_isas(void) { return prorandconv::engines().names; }
 int prc_apply(const float *x, float *out, int64_t n, int64_t c, int64_t h, int64_t w,
               const float *offsets, const float *by_row, const float *by_column,
               const float *sigma, int64_t row_waves, int64_t column_waves, const float *weight,
-              int64_t k, const float *gamma, const float *beta, float eps, int standardise, int tanh, const int64_t *repeats,
-              int per_image, int padding, int threads) {
+              int64_t k, const float *gamma, const float *beta, float eps, int standardise,
+              int tanh, const int64_t *repeats, int per_image, int padding, int threads) {
     using namespace prorandconv;
     if (n < 0 || c < 1 || h < 1 || w < 1 || h > MAX_SIZE || w > MAX_SIZE || c > 1024 || k < 1 ||
         k % 2 == 0 || k > 127 || k * k * c * c > MAX_WEIGHTS || padding < ZEROS ||

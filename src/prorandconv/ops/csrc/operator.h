@@ -124,7 +124,8 @@ inline Reach scan_offsets(const Plan &plan, OffsetRows &offsets, int first, int 
                 left = smaller(left, x0 + plan.taps.column[t]);
                 right = larger(right, x1 + plan.taps.column[t]);
                 mergeable = mergeable && y1 - y0 < MAX_BOX && x1 - x0 < MAX_BOX;
-                plan.boxes[index * plan.taps.count + t] = {short(y0), short(y1), short(x0), short(x1)};
+                plan.boxes[index * plan.taps.count + t] = {short(y0), short(y1), short(x0),
+                                                           short(x1)};
             }
             const bool near = top >= -MAX_REACH && bottom <= MAX_REACH && left >= -MAX_REACH &&
                               right <= MAX_REACH;

@@ -1,44 +1,12 @@
 // The kernel for one image, or a few, that have a draw to themselves. Part of kernel.h.
 //
 // - Pixels of a row are the lanes of the vectors. A row has one channel after the other.
-// - Offsets are smooth: as a rule all lanes of a tap read the same two neighbours along each axis (a
-//   span), so that they are straight loads, weighted by hat functions. Where the integer part
+// - Offsets are smooth: as a rule all lanes of a tap read the same two neighbours along each axis
+//   (spans.h), so that they are straight loads, weighted by hat functions. Where the integer part
 //   changes within the lanes, the span is longer; beyond MAX_SPAN, or too far from the rows at
 //   hand, pixels go one by one.
 // - What a tap has read is mixed over the channels in registers; nothing but the raw result and its
 //   statistics leaves them. Offsets are made from their waves on the way.
-
-// The neighbours along an axis that a tap reads for a vector of pixels, and where between them the
-// pixels fall, from the first neighbour on.
-struct Span {
-    int first, length;
-    Vector from_first;
-};
-
-PRC_INLINE Span span_of(const float *offsets) {
-    const float base = __builtin_floorf(*offsets);
-    const Vector from = load(offsets) - base;
-    if (!any_outside(from, 0.f, 1.f)) return {int(base), 2, from};
-    if (!any_outside(from, 0.f, 2.f)) return {int(base), 3, from};
-    if (!any_outside(from, -1.f, 1.f)) return {int(base) - 1, 3, from + 1.f};
-    float low = 0, high = 0;
-    for (int i = 1; i < LANES; i++) {
-        low = __builtin_fminf(low, __builtin_floorf(from[i]));
-        high = __builtin_fmaxf(high, __builtin_floorf(from[i]));
-    }
-    if (high - low > MAX_SPAN - 2) return {0, MAX_SPAN + 1, from};
-    return {int(base + low), int(high - low) + 2, from - low};
-}
-
-// Weights of LENGTH neighbours (0: any number).
-template <int LENGTH>
-PRC_INLINE Vector hat(Vector from_first, int neighbour) {
-    if (LENGTH == 2) return neighbour ? from_first : 1.f - from_first;
-    if (LENGTH == 3 && neighbour == 0) return positive(1.f - from_first);
-    if (LENGTH == 3 && neighbour == 2) return positive(from_first - 1.f);
-    const Vector distance = from_first - float(neighbour);
-    return positive(1.f - (distance > -distance ? distance : -distance));
-}
 
 // What is the same for all images and threads.
 struct PixelPlan {
@@ -206,8 +174,8 @@ struct PixelBand {
             read_window<0, 0>(from, column, down, across, sample);
     }
 
-    // sum[out] += all taps of a vector of pixels from x on; Sums is an array that stays in registers,
-    // or a pointer.
+    // sum[out] += all taps of a vector of pixels from x on; Sums is an array that stays in
+    // registers, or a pointer.
     template <typename Sums>
     PRC_INLINE void sum_taps(int y, int x, const float *d, Sums &sum) const {
         for (int tap = 0; tap < plan.taps.count; tap++, d += 2 * PIXELS)
@@ -381,7 +349,8 @@ inline int apply_pixels(const Call &call) {
     int radius = 0;
     const int all = call.kernel_size * call.kernel_size, channels = call.channels;
     for (int tap = 0; tap < plan.taps.count; tap++) {
-        radius = larger(radius, larger(absolute(plan.taps.row[tap]), absolute(plan.taps.column[tap])));
+        radius = larger(radius, absolute(plan.taps.row[tap]));
+        radius = larger(radius, absolute(plan.taps.column[tap]));
         for (int in = 0; in < channels; in++)
             for (int out = 0; out < channels; out++)
                 plan.weight[(ptrdiff_t(tap) * channels + in) * channels + out] =
