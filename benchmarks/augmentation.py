@@ -143,8 +143,8 @@ class Benchmark:
         output, machine = self.store.output, self.machine
         self.store.finish({"plan": asdict(self.plan), "machine": machine, **summary})
         note = (
-            f"{machine.get('device', machine['processor'])}, {machine['threads']} threads, torch {machine['torch']}, "
-            f"native: {machine['engines']['native']}"
+            f"{machine.get('device', machine['processor'])}, {machine['threads']} threads, "
+            f"torch {machine['torch']}, native: {machine['engines']['native']}"
         )
         text = "\n".join(one.markdown() for one in figures)
         links = f"all figures in [{output.name}]({output.name})"
