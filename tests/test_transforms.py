@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import re
 from dataclasses import fields, replace
 
 import hypothesis.strategies as st
@@ -480,9 +481,10 @@ def test_identity_returns_the_images_themselves():
 
 @pytest.mark.parametrize("make", [ProRandConv, RandConv])
 def test_every_option_is_explained(make):
-    arguments = make.__doc__.split("Args:")[1].split("Example:")[0].replace(",", ":")
-    named = {word.rstrip(":") for word in arguments.split() if word.endswith(":")}
-    assert {field.name for field in fields(make)} <= named
+    text = make.__doc__.split("Example:")[0]
+    described = set(re.findall(r"^        (\w+):", text, re.MULTILINE))
+    referred = set(re.findall(r"``(\w+)``", text.split("Args:")[0]))  # to the other transform
+    assert {field.name for field in fields(make)} == described | referred
 
 
 @pytest.mark.parametrize(
