@@ -1,6 +1,7 @@
-"""Runs the Python blocks of the Markdown files as tests."""
+"""Runs the Python blocks of the Markdown files, and the examples of docstrings, as tests."""
 
 import contextlib
+import importlib.util
 import os
 import tempfile
 
@@ -10,6 +11,8 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 collect_ignore = ["docs/site"]
 """What builds the site needs the extra docs, and has no doctests."""
+if importlib.util.find_spec("triton") is None:
+    collect_ignore.append("src/prorandconv/ops/triton_kernels.py")
 
 
 def _enter_folder(namespace):

@@ -20,7 +20,7 @@ from .annotations import LABELS, Motion, check_marked
 from .checks import Range
 from .errors import ProRandConvError
 from .functional import compute_dtype
-from .ops import ENGINES, Engine, native
+from .ops import ENGINES, Engine, unavailable
 from .options import CONTRAST_PARTS, PADDINGS, STANDARDISE_EPS, ContrastPart, Padding
 from .params import BlockParams
 from .sampler import Sampler
@@ -95,10 +95,8 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
             raise ProRandConvError.about("ignore_index", self.ignore_index, "a whole number")
         checks.whole_number("max_channels", self.max_channels)
         checks.one_of("engine", self.engine, ENGINES)
-        if self.engine == "native" and native.UNAVAILABLE is not None:
-            raise ProRandConvError.about(
-                "engine", self.engine, f"'auto' or 'eager': {native.UNAVAILABLE}"
-            )
+        if (reason := unavailable(self.engine)) is not None:
+            raise ProRandConvError.about("engine", self.engine, f"'auto' or 'eager': {reason}")
 
     @abstractmethod
     def draw(self, x: Tensor, generator: torch.Generator | None = None) -> P:

@@ -5,6 +5,7 @@ All engines compute the same thing; they differ in speed and in where they run:
 - ``"reference"``: the paper's formulas, written to be read; differentiable.
 - ``"eager"``: stock PyTorch operators, on any device.
 - ``"native"``: a fused kernel for float32 on the CPU, compiled when the package is installed.
+- ``"triton"``: kernels for float32 on CUDA; never run on hardware yet, so only if asked for.
 - ``"auto"``: native where it can serve, eager elsewhere.
 
 Where gradients are wanted the reference engine computes, whichever was asked for.
@@ -19,10 +20,10 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from ..errors import ProRandConvError
-from . import bands, eager, native, per_image, reference
+from . import bands, eager, native, per_image, reference, triton_engine
 from .block import Block, Contrast, Lazy, Repeats
 
-Engine = Literal["auto", "native", "eager", "reference"]
+Engine = Literal["auto", "native", "triton", "eager", "reference"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 
@@ -35,9 +36,17 @@ def engines() -> dict[str, str]:
     """
     return {
         "native": native.UNAVAILABLE or f"available ({native.INSTRUCTION_SET})",
+        "triton": f"{unavailable('triton') or 'available'}; {triton_engine.CHECKED}",
         "eager": "available",
         "reference": "available",
     }
+
+
+def unavailable(engine: Engine) -> str | None:
+    """Why an engine cannot be used here, or None if it can."""
+    if engine == "triton":
+        return triton_engine.unavailable()
+    return native.UNAVAILABLE if engine == "native" else None
 
 
 def apply(
@@ -52,6 +61,8 @@ def apply(
         return images
     if serves == "native":
         return native.apply(images, block, contrast, repeats)
+    if serves == "triton":
+        return triton_engine.apply(images, block, contrast, repeats)
     if serves == "reference":
         return reference.apply(images, block, contrast, repeats)
     if block.per_image:
@@ -65,8 +76,9 @@ def serving(images: Tensor, block: Block, contrast: Contrast, engine: Engine = "
     """Which engine computes if this one is asked for."""
     if engine not in ENGINES:
         raise ProRandConvError.about("engine", engine, f"one of {ENGINES}")
-    refusal = native.refuses(images, block) if engine in ("auto", "native") else None
-    if engine == "native" and refusal is not None:
+    selective = {"auto": native, "native": native, "triton": triton_engine}.get(engine)
+    refusal = None if selective is None else selective.refuses(images, block)
+    if engine != "auto" and refusal is not None:
         raise ProRandConvError.about("engine", engine, refusal)
     tensors = (images, block.weight, block.given, contrast.gamma, contrast.beta)
     if torch.is_grad_enabled() and any(_differentiable(t) for t in tensors):
