@@ -163,6 +163,7 @@ CANDIDATES = {
         Candidate("reference", "reference", lambda: with_engine("reference")),
         Candidate("eager", "eager", lambda: with_engine("eager")),
         Candidate("native", "native", lambda: with_engine("native")),
+        Candidate("triton", "triton", lambda: with_engine("triton")),
     )
 }
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from candidates import CANDIDATES, CHANNELS, Call
 from measuring import spread, timed, write_json
+
+from prorandconv.ops import unavailable
 
 ORDER = (5, 6, 3, 8, 1, 10, 2, 9, 4, 7)
 """Random L, the same for all: each of 1 to 10 once in ten rounds, and an even number of rounds from
@@ -53,11 +55,16 @@ class Cell:
         return (torch.rand(shape, generator=generator) * 2 - 1).to(DTYPES[self.dtype])
 
 
+def _candidates() -> tuple[str, ...]:
+    """All of them; Triton's engine where it is."""
+    return tuple(name for name in CANDIDATES if name != "triton" or not unavailable("triton"))
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a run measures, and how long it may take for it."""
 
-    candidates: tuple[str, ...] = tuple(CANDIDATES)
+    candidates: tuple[str, ...] = field(default_factory=_candidates)
     sizes: tuple[int, ...] = (32, 64, 128, 224, 512)
     centres: tuple[int, ...] = (32, 224)
     batch: int = 64

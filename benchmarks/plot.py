@@ -21,6 +21,7 @@ LOOKS = {
     "reference": ("#999999", "x", "-"),
     "eager": ("#0072B2", "^", "-"),
     "native": ("#D55E00", "*", "-"),
+    "triton": ("#009E73", "P", "-"),
 }
 """Colour, marker and line: the colours of Okabe and Ito, which all eyes tell apart, and in grey
 print the markers do."""

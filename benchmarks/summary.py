@@ -16,7 +16,7 @@ Centre = dict[str, Any]
 """What was summarised of one centre."""
 Measure = Callable[[Centre], float | None]
 STEP = "erm_step"
-ENGINES = ("native", "eager")
+ENGINES = ("native", "eager", "triton")
 IN_GOALS = ("obvious", *ENGINES, STEP)
 
 

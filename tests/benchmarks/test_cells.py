@@ -26,6 +26,13 @@ def counting():
     return call, asked
 
 
+@pytest.mark.parametrize(("reason", "there"), [(None, True), ("there is no CUDA device", False)])
+def test_plan_compares_tritons_engine_where_it_is(reason, there, monkeypatch):
+    monkeypatch.setattr(cells, "unavailable", lambda engine: reason)
+    assert ("triton" in Plan().candidates) == there
+    assert {"eager", "native"} < set(Plan.quick().candidates)
+
+
 def test_plan_covers_each_axis_through_each_centre_once():
     plan = Plan()
     planned = plan.cells()

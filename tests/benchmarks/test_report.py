@@ -3,7 +3,7 @@ from cells import Cell
 from measuring import spread
 from summary import summarised
 
-NAMES = ("obvious", "compiled", "kornia", "plain_conv", "reference", "eager", "native")
+NAMES = ("obvious", "compiled", "kornia", "plain_conv", "reference", "eager", "native", "triton")
 
 
 def entry(*seconds):
