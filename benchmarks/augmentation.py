@@ -2,7 +2,7 @@
 
 python benchmarks/augmentation.py            about a quarter of an hour; leave the machine alone
 python benchmarks/augmentation.py --quick    a minute, to try it
-python benchmarks/augmentation.py --device cuda --output gpu.json    the same on a GPU (or mps)
+python benchmarks/augmentation.py --device cuda    the same on a GPU (or mps)
 
 All candidates are measured in turns in one process, on the same images and the same numbers of
 repetitions, drawing included. Figures are medians over mini-batches; claims are ratios of them.
@@ -155,6 +155,12 @@ class Benchmark:
         print(f"written: {output}, and .md and .svg beside it")
 
 
+def default_output(device: str) -> Path:
+    """The stored figures are a CPU's; those of another device go into the current folder."""
+    kind = torch.device(device).type
+    return OUTPUT if kind == "cpu" else Path(f"augmentation-{kind}.json")
+
+
 def main() -> None:
     """Measure, print tables, and store figures and a picture."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -181,9 +187,7 @@ def main() -> None:
     }
     plan = replace(Plan.quick() if options.quick else Plan(), **given)
     trial = Path(tempfile.gettempdir(), "prorandconv-quick.json")
-    output = options.output or (trial if options.quick else OUTPUT)
-    if output == OUTPUT and options.device != "cpu":
-        parser.error("--device: give an --output of its own, the stored figures are a CPU's")
+    output = options.output or (trial if options.quick else default_output(options.device))
     benchmark = Benchmark(plan, output, options.device)
     try:
         benchmark.run()
