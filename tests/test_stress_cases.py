@@ -1,5 +1,7 @@
 """The images of a stress test: those of the library's own draws and shifts."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -21,8 +23,17 @@ def made(x, index=None, **changes):
     return dict(stressed(x, index, **({"mean": MEAN, "std": STD, "draws": 2, "seed": 3} | changes)))
 
 
-def draw(transform, x, seed):
-    return transform(x, generator=torch.Generator().manual_seed(seed))
+def draw(transform, pixels, seed, **changes):
+    """What a transform makes of pixels in [-1, 1], normalised for the network."""
+    signed = pixels / 255 * 2 - 1
+    params = transform.draw(signed, torch.Generator().manual_seed(seed))
+    centre, scale = (torch.tensor(v).view(1, 3, 1, 1) for v in (MEAN, STD))
+    made = transform(signed, params=replace(params, **changes))
+    return ((made + 1) / 2 - centre) / scale
+
+
+def close(found, expected):
+    torch.testing.assert_close(found, expected, atol=1e-3, rtol=1e-3)
 
 
 def test_there_is_an_image_for_every_case_in_order():
@@ -31,36 +42,32 @@ def test_there_is_an_image_for_every_case_in_order():
     assert len(cases(2)) == 1 + 2 * (10 + 8) + 7 * 3
 
 
-def test_repetitions_are_those_of_the_draw_of_the_seed():
-    _, x = images()
+@pytest.mark.parametrize("count", [1, 4, 10])
+def test_repetitions_are_those_of_the_draw_of_the_seed(count):
+    pixels, x = images()
     found = made(x)
     assert torch.equal(found[Case("repeats", "0")], x)
-    for count in (1, 4, 10):
-        transform = ProRandConv(repeats=count, output="pixels", mean=MEAN, std=STD)
-        # A fixed L draws no random number: the draw of a random L is taken instead.
-        params = ProRandConv().draw(x, torch.Generator().manual_seed(4))
-        expected = transform(x, params=type(params)(**_parts(params, repeats=count)))
-        torch.testing.assert_close(
-            found[Case("repeats", str(count), 1)], expected, atol=1e-3, rtol=1e-3
-        )
-
-
-def _parts(params, **changes):
-    names = ("weight", "offsets", "gamma", "beta", "repeats", "batch")
-    return {name: getattr(params, name) for name in names} | changes
+    close(found[Case("repeats", str(count), 1)], draw(ProRandConv(), pixels, 4, repeats=count))
 
 
 def test_all_parts_of_the_block_are_pro_randconv_as_it_is():
-    _, x = images()
-    expected = draw(ProRandConv(output="pixels", mean=MEAN, std=STD), x, 3)
-    found = made(x)[Case("components", "smoothing + contrast + offsets")]
-    assert torch.equal(found, expected)
+    pixels, x = images()
+    expected = draw(ProRandConv(), pixels, 3)
+    close(made(x)[Case("components", "smoothing + contrast + offsets")], expected)
 
 
 def test_no_part_of_the_block_is_progressive_with_the_same_weights():
-    _, x = images()
-    plain = ProRandConv(contrast=False, smoothing=None, offsets=None, mean=MEAN, std=STD)
-    assert torch.equal(made(x)[Case("components", "none")], draw(plain, x, 3))
+    pixels, x = images()
+    plain = ProRandConv(contrast=False, smoothing=None, offsets=None)
+    close(made(x)[Case("components", "none")], draw(plain, pixels, 3))
+
+
+def test_networks_of_another_normalisation_see_the_same_pixels():
+    pixels, x = images()
+    centre, scale = (torch.tensor(v).view(1, 3, 1, 1) for v in (MEAN, STD))
+    plain = made(pixels / 255, mean=(0.0,), std=(1.0,))
+    for case, found in made(x).items():
+        close(found * scale + centre, plain[case])
 
 
 def test_each_part_of_the_block_makes_other_images():

@@ -116,8 +116,9 @@ def stress(
 
     Every network is asked about the same images: the draws are those of the seeds ``seed``,
     ``seed + 1`` and so on, whatever the size of batches, and noise depends on an image's position
-    in the loader alone. So networks can be compared, if the loader keeps its order. All images keep
-    the range of normalised pixels. Nothing is drawn from torch's global generators.
+    in the loader alone. So networks can be compared, if the loader keeps its order, also those of
+    another normalisation: the block works on pixels in [-1, 1], and the result is normalised as the
+    images were. Nothing is drawn from torch's global generators.
 
     Args:
         network: takes normalised images ``(N, C, H, W)`` and returns logits ``(N, classes)``. A

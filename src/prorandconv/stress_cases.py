@@ -88,17 +88,22 @@ def stressed(
             f"give {low:.2f} to {high:.2f}",
         )
     yield ORIGINAL, x
+    for case, changed in _changed(pixels, index, draws, seed):
+        yield case, ((changed - centre) / scale).to(x.dtype)
+
+
+def _changed(pixels: Tensor, index: Tensor, draws: int, seed: int) -> Iterator[tuple[Case, Tensor]]:
+    """Pixels in [0, 1] in every case: the same for networks of whatever normalisation."""
+    signed = pixels * 2 - 1
     for number in range(draws):
-        for count, made in enumerate(_repeated(x, seed + number), 1):
-            shown = ((made + 1) / 2 - centre) / scale
-            yield Case("repeats", str(count), number), shown.to(x.dtype)
-        for name, changed in _by_component(x, seed + number, mean, std):
-            yield Case("components", name, number), changed
+        for count, changed in enumerate(_repeated(signed, seed + number), 1):
+            yield Case("repeats", str(count), number), (changed + 1) / 2
+        for name, changed in _by_component(signed, seed + number):
+            yield Case("components", name, number), (changed + 1) / 2
     stored = (pixels * 255).round().clamp(0, 255).to(torch.uint8)
     for family, strengths in STRENGTHS.items():
         for variant, strength in enumerate(strengths):
-            shown = (FAMILIES[family](stored, index, strength) / 255 - centre) / scale
-            yield Case("shifts", family, variant), shown.to(x.dtype)
+            yield Case("shifts", family, variant), FAMILIES[family](stored, index, strength) / 255
 
 
 def _repeated(x: Tensor, seed: int) -> Iterator[Tensor]:
@@ -109,10 +114,8 @@ def _repeated(x: Tensor, seed: int) -> Iterator[Tensor]:
         yield x
 
 
-def _by_component(
-    x: Tensor, seed: int, mean: Sequence[float], std: Sequence[float]
-) -> Iterator[tuple[str, Tensor]]:
-    """Images under one draw and its number of repetitions, with parts of the block left out."""
+def _by_component(x: Tensor, seed: int) -> Iterator[tuple[str, Tensor]]:
+    """Images in [-1, 1] under one draw with its L, with parts of the block left out."""
     params = ProRandConv().draw(x, _generator(seed))
     # The same kernel without the filter on it: it is drawn before the filter's width.
     unsmoothed = ProRandConv(smoothing=None).draw(x, _generator(seed)).weight
@@ -129,9 +132,6 @@ def _by_component(
                 part,
                 contrast=CONTRAST_PARTS if on["contrast"] else (),
                 bound=None if on["contrast"] else "clamp",
-                output="pixels" if on["contrast"] else "tanh",
-                mean=mean,
-                std=std,
             ),
         )
 
