@@ -122,6 +122,12 @@ def test_a_file_that_is_no_model_is_refused_by_name(tmp_path, name):
         load_model(str(tmp_path / name), GIVEN)
 
 
+def test_what_torch_says_of_a_file_is_cut_to_a_sentence(tmp_path):
+    (tmp_path / "text.pt").write_text("no archive")
+    with pytest.raises(ProRandConvError, match=r"function \([^.]+\)$"):
+        load_model(str(tmp_path / "text.pt"), GIVEN)
+
+
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(ProRandConvError, match=r"a run's directory, with config\.json in it"):
         load_model(str(tmp_path), Given())

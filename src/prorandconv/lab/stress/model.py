@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -153,12 +154,11 @@ def _torchscript(name: str, given: Given, device: torch.device) -> Model:
             load: Any = torch.jit.load
             network = load(name, map_location=device, _extra_files=notes)
     except Exception as error:  # torch raises several kinds for a file that is none of its own
-        reason = str(error).strip().partition("\n")[0]
         raise ProRandConvError.about(
             "MODEL",
             name,
-            f"an intact TorchScript file, or one of: {KINDS}. A file of weights alone is no model: "
-            f"make a function that loads it ({reason})",
+            "an intact TorchScript file; a file of weights alone is no model: write a function "
+            f"that loads it, and name that as package.module:function ({_reason(error)})",
         ) from error
     given = given.completed(_noted(notes[METADATA]))
     return Model(name, network.eval(), device, given.format, given.classes)
@@ -179,9 +179,8 @@ def _program(name: str, given: Given, device: torch.device) -> Model:
     try:
         program = torch.export.load(name)
     except Exception as error:  # as above
-        reason = str(error).strip().partition("\n")[0]
         raise ProRandConvError.about(
-            "MODEL", name, f"an intact program of torch.export ({reason})"
+            "MODEL", name, f"an intact program of torch.export ({_reason(error)})"
         ) from error
     inputs = program.graph_signature.user_inputs
     shapes = [node.meta["val"].shape for node in program.graph.nodes if node.name in inputs]
@@ -230,3 +229,8 @@ def _three(option: str, values: tuple[float, ...] | None) -> tuple[float, float,
         raise ProRandConvError.about(option, values, "one number, or three for red, green and blue")
     first, second, third = numbers if len(numbers) == 3 else numbers * 3
     return first, second, third
+
+
+def _reason(error: Exception) -> str:
+    """The first sentence of what torch says, which may go on for a page."""
+    return re.split(r"\.\s|\n", str(error).strip())[0]
