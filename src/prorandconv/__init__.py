@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .fields import gaussian_random_field
     from .ops import engines
     from .params import ProRandConvParams, RandConvParams
+    from .robustness import Robustness, stress
     from .selection import select
     from .transforms import ProRandConv, RandConv
 else:
@@ -21,10 +22,12 @@ else:
             "ProRandConvParams": "params",
             "RandConv": "transforms",
             "RandConvParams": "params",
+            "Robustness": "robustness",
             "engines": "ops",
             "functional": "functional",
             "gaussian_random_field": "fields",
             "select": "selection",
+            "stress": "robustness",
         },
     )
 
@@ -36,9 +39,11 @@ __all__ = [
     "ProRandConvParams",
     "RandConv",
     "RandConvParams",
+    "Robustness",
     "__version__",
     "engines",
     "functional",
     "gaussian_random_field",
     "select",
+    "stress",
 ]

@@ -24,6 +24,7 @@ COMMANDS = {
     "evaluate": ("run:Evaluate", "measure a run's network on every target"),
     "predict": ("run:Predict", "classify images with a run's network"),
     "export": ("run:Export", "write a run's network as safetensors, TorchScript or ONNX"),
+    "stress": ("stress:Stress", "test how robust a model is: any classifier, your own images"),
     "runs": ("runs:Runs", "list the runs in a folder, a line each"),
     "compare": ("compare:Compare", "compare runs: paired by image and seed, by class"),
     "rank": ("rank:Rank", "say how well validation ranks runs and epochs"),
