@@ -19,7 +19,6 @@ from ...run.config import RunConfig
 from ..compare import Comparison
 from ..read import ReportedRun
 from .curves import learning_curves
-from .predictions import prediction_sheet
 from .samples import sample_sheet
 from .style import render, themed
 
@@ -135,6 +134,8 @@ def prediction_pictures(
     for group in groups:
         runs = {row: run for row, run in group.firsts.items() if _segments(run)}
         for target in group.targets if runs else ():
+            from .predictions import prediction_sheet  # networks are loaded here, and nowhere else
+
             try:
                 sheet = prediction_sheet(runs, target, data_root)
             except ProRandConvError as error:  # data or weights that are gone
