@@ -34,19 +34,8 @@ class StopRequest:
 @contextmanager
 def signals(handler: Handler) -> Iterator[None]:
     """Handle SIGTERM and SIGINT, also those that were held back; only the main thread can."""
-    before = {}
-    mask = None
-    with suppress(ValueError):
-        for number in STOPPING:
-            before[number] = signal.signal(number, handler)
-        mask = _mask(unblock=True)
-    try:
+    with _handled(handler), _masked(unblock=True):
         yield
-    finally:
-        if mask is not None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for number, old in before.items():
-            signal.signal(number, old)
 
 
 @contextmanager
@@ -55,17 +44,40 @@ def held_back() -> Iterator[None]:
 
     A process that is starting has no handler yet, and would die of them.
     """
-    mask = _mask(unblock=False)
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    with _masked(unblock=False), _handled(_wait_here):
+        yield
+
+
+def _wait_here(number: int, frame: FrameType | None) -> None:
+    """Move a signal to this thread, which blocks it: it came to one that does not."""
+    signal.raise_signal(number)
+
+
+@contextmanager
+def _handled(handler: Handler) -> Iterator[None]:
+    before = {}
+    with suppress(ValueError):  # not the main thread
+        for number in STOPPING:
+            before[number] = signal.signal(number, handler)
     try:
         yield
     finally:
-        if mask is not None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
-def _mask(*, unblock: bool) -> set[signal.Signals] | None:
-    """Change which signals wait; returns what was before. Windows has no such thing."""
+@contextmanager
+def _masked(*, unblock: bool) -> Iterator[None]:
+    """Change which signals wait in this thread. Windows has no such thing."""
     if not hasattr(signal, "pthread_sigmask"):
-        return None
+        yield
+        return
     how = signal.SIG_UNBLOCK if unblock else signal.SIG_BLOCK
-    return signal.pthread_sigmask(how, STOPPING)  # type: ignore[return-value]
+    before = signal.pthread_sigmask(how, STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -88,14 +88,14 @@ def _run(fabric: Fabric, config: RunConfig, execution: Execution) -> Result | Ru
     directory = RunDirectory(config.directory(execution.runs))
     with ExitStack() as held:
         try:
+            stop = StopRequest()
+            held.enter_context(signals(stop))
             if ranks.first:
                 with signals(_give_up):
                     held.enter_context(directory.locked(wait=execution.wait))
             if (done := ranks.first_says(directory.result)) is not None:
                 return done
             held.enter_context(deterministic(config.deterministic))
-            stop = StopRequest()
-            held.enter_context(signals(stop))
             return Run(ranks, config, execution, directory, stop).to_the_end()
         except (StoppedError, DivergedError) as ended:
             return ended
