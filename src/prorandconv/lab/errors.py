@@ -33,6 +33,14 @@ class RunError(LabError):
     """A run that cannot continue."""
 
 
+class StoppedError(RunError):
+    """A run that was asked to stop: it is saved, and the same command resumes it."""
+
+
+class DivergedError(RunError):
+    """A run whose loss or weights are no longer finite: the same run would end there again."""
+
+
 class ReportError(LabError):
     """Results that cannot be reported."""
 

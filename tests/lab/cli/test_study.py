@@ -93,8 +93,8 @@ def test_what_is_done_is_not_run_again(run, mini, tmp_path, monkeypatch):
 def test_a_diverged_run_is_shown_and_a_failed_one_changes_the_exit_code(
     run, mini, tmp_path, monkeypatch
 ):
+    from prorandconv.lab.errors import DivergedError
     from prorandconv.lab.launch import outcome
-    from prorandconv.lab.run.training import DivergedError
 
     real = outcome.train
     errors = [DivergedError("the loss is nan"), RuntimeError("a bad moment")]

@@ -101,8 +101,9 @@ def recorded(network, images, labels, generator, *, folder: str = ""):
 
 def child(config, runs: str, minutes: float) -> None:
     """Train in a process of its own; the exit code says how it went."""
+    from prorandconv.lab.errors import StoppedError
     from prorandconv.lab.run.config import Execution
-    from prorandconv.lab.run.training import StoppedError, train
+    from prorandconv.lab.run.training import train
 
     torch.set_num_threads(1)
     execution = Execution(runs=Path(runs), checkpoint_minutes=minutes, quiet=True)

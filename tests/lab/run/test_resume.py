@@ -9,10 +9,11 @@ import time
 
 import pytest
 
+from prorandconv.lab.errors import StoppedError
 from prorandconv.lab.run.checkpoint import checksum, network_weights, read_state
 from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.directory import BEST, METRICS, RESULT, RunDirectory
-from prorandconv.lab.run.training import StoppedError, train
+from prorandconv.lab.run.training import train
 
 KILLS = {"small_run": 20, "small_segmentation": 3}
 MINUTES = 0.0005

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from prorandconv import ProRandConvError
-from prorandconv.lab.errors import DataError
+from prorandconv.lab.errors import DataError, DivergedError
 from prorandconv.lab.run.checkpoint import checksum, network_weights, read_state, write_state
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.directory import (
@@ -26,7 +26,7 @@ from prorandconv.lab.run.ranks import Ranks
 from prorandconv.lab.run.replay import replay
 from prorandconv.lab.run.signals import StopRequest
 from prorandconv.lab.run.trained import load_trained
-from prorandconv.lab.run.training import DivergedError, Run, train
+from prorandconv.lab.run.training import Run, train
 
 
 def lines(folder):

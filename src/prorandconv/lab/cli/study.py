@@ -9,7 +9,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from ..errors import unknown_name
+from ..errors import StoppedError, unknown_name
 from ..launch import Launcher, LaunchOptions, get_launcher
 from ..run.execution import Execution
 from ..study.paper import STUDIES
@@ -68,7 +68,6 @@ class Study:
     ) -> int:
         from ..launch.outcome import Outcome
         from ..report.formats.terminal import print_tables
-        from ..run.training import StoppedError
         from ..study.display import StudyDisplay
 
         missing = directory.missing()

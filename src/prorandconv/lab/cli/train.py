@@ -14,7 +14,7 @@ import tyro
 from rich.console import Console
 
 from ..data import BENCHMARKS
-from ..errors import unknown_name
+from ..errors import StoppedError, unknown_name
 from ..options import OrDefault
 from ..paper import paper_row
 from ..run.config import Execution, RunConfig
@@ -40,7 +40,7 @@ class Train:
 
     def run(self, out: Console) -> int:
         """Train and print the targets."""
-        from ..run.training import StoppedError, train
+        from ..run.training import train
         from ..study.estimate import long_run_warning
 
         config = self.run_config if self._as_stored() else self.run_config.renewed()

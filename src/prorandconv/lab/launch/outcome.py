@@ -6,10 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ...errors import ProRandConvError
+from ..errors import DivergedError, StoppedError
 from ..run.config import Execution, RunConfig
 from ..run.directory import notes
 from ..run.result import Result
-from ..run.training import DivergedError, StoppedError, train
+from ..run.training import train
 
 TRIES = 2
 """A run that fails is tried once more, from its last checkpoint."""

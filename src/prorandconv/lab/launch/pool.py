@@ -14,10 +14,10 @@ from multiprocessing.connection import Connection, wait
 
 import torch
 
+from ..errors import StoppedError
 from ..run.config import Execution, RunConfig
 from ..run.environment import device_of
 from ..run.signals import StopRequest, signals
-from ..run.training import StoppedError
 from . import LaunchOptions
 from .outcome import Outcome, attempt
 

@@ -11,11 +11,11 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from ...errors import ProRandConvError
+from ..errors import StoppedError
 from ..files import CACHE_VARIABLE, DATA_VARIABLE
 from ..run.config import Execution, RunConfig
 from ..run.directory import PREVIOUS, RESULT, STATE, RunDirectory
 from ..run.signals import StopRequest, signals
-from ..run.training import StoppedError
 from . import LaunchOptions
 from .outcome import Outcome, attempt
 

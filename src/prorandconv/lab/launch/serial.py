@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from ..errors import StoppedError
 from ..run.config import Execution, RunConfig
 from ..run.environment import device_of
-from ..run.training import StoppedError
 from . import LaunchOptions
 from .outcome import TRIES, Outcome, attempt
 

@@ -19,7 +19,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from ..errors import RunError
+from ..errors import DivergedError, RunError, StoppedError
 from ..models import macs
 from ..tasks import get_task
 from ..tasks.contract import Evaluation
@@ -30,7 +30,7 @@ from .config import Execution, RunConfig
 from .directory import ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory, note
 from .display import RunDisplay
 from .environment import deterministic, environment
-from .evaluation import Measuring, copied
+from .evaluation import Measuring
 from .finished import finished
 from .generators import Generators
 from .optimisation import (
@@ -45,15 +45,8 @@ from .processes import in_processes
 from .ranks import Ranks
 from .replay import keep_step
 from .result import CHOICES, Result, RunState, validation_score
+from .selection import Selection
 from .signals import StopRequest, signals
-
-
-class StoppedError(RunError):
-    """A run that was asked to stop: it is saved, and the same command resumes it."""
-
-
-class DivergedError(RunError):
-    """A run whose loss or weights are no longer finite: the same run would end there again."""
 
 
 def train(config: RunConfig, execution: Execution | None = None) -> Result:
@@ -153,8 +146,7 @@ class Run:
             config, self.data.validation, self.data.shifted, self.data.targets, self.device, stop
         )
         self.state = RunState()
-        self.kept: dict[int, dict[str, Tensor]] = {}
-        """weights that may be chosen, by epoch; only the first process has them"""
+        self.selection = Selection(config.select, self.state)
         self.saved = time.monotonic()
 
     def _batches(self, order: torch.Generator, start: int) -> Any:
@@ -176,7 +168,7 @@ class Run:
             try_step(self.config, self.learner, images, labels)
         self.state, best, others, messages = self.checkpoints.load()
         state, first = self.state, self.ranks.first
-        self.kept = {self.selected_epoch: best, **others} if best and first else {}
+        self.selection = Selection(self.config.select, state, *((best, others) if first else ()))
         if first:
             note(self.directory.path, messages)
             self.directory.write_config(self.config)
@@ -249,42 +241,21 @@ class Run:
             if measured is not None:
                 line = state.end_epoch(measured, learning_rate(config, state.epoch))
                 if self.ranks.first:
-                    self._keep()
+                    self.selection.keep(self.learner.network)
         if measured is None:
             self._save_and_stop()
         self.generators.epoch_order = self.generators.order.get_state()
         self.save()
         if self.ranks.first:
             self.directory.write_lines(METRICS, state.history)
-            self.directory.write_best(self.best_weights, config, self.selected_epoch)
+            self.directory.write_best(self.selection.best, config, self.selection.epoch)
         self.display.epoch(line)
-
-    @property
-    def selected_epoch(self) -> int:
-        """The epoch whose weights count, so far."""
-        return self.state.chosen_epochs()[CHOICES[self.config.select]]
-
-    @property
-    def best_weights(self) -> dict[str, Tensor]:
-        """The weights that count, so far; none before the first epoch has ended."""
-        return self.kept[self.selected_epoch] if self.kept else {}
-
-    def _keep(self) -> None:
-        """Keep the weights of this epoch if they may be chosen, and no longer those that are not.
-
-        The last ones are in the learner: they are kept only if they count.
-        """
-        epochs = self.state.chosen_epochs()
-        wanted = {e for name, e in epochs.items() if name != "last"} | {self.selected_epoch}
-        self.kept = {epoch: weights for epoch, weights in self.kept.items() if epoch in wanted}
-        if self.state.epoch in wanted:
-            self.kept[self.state.epoch] = copied(self.learner.network.state_dict())
 
     def finish(self) -> Result:
         """Measure the selected weights, and write the result: its presence means done."""
         earlier: dict[int, Mapping[str, Evaluation]] = {}
         for epoch in sorted({*self.state.chosen_epochs().values()} - {self.config.epochs}):
-            weights = self.kept.get(epoch, {})  # which only the first process has
+            weights = self.selection.of(epoch)
             found = self.ranks.first_says(
                 partial(self.measuring.with_weights, self.learner.network, weights)
             )
@@ -308,7 +279,7 @@ class Run:
             "parameters": sum(p.numel() for p in network.parameters()),
             "macs": macs(network, self.config.identity.image_size),
         }
-        self.directory.write_best(self.best_weights, self.config, self.selected_epoch)
+        self.directory.write_best(self.selection.best, self.config, self.selection.epoch)
         self.directory.write_json(RESULT, result)
         return result
 
@@ -322,9 +293,7 @@ class Run:
                 f"weights are not finite in epoch {self.state.epoch + 1}: {', '.join(wrong[:3])}",
                 "the last good checkpoint is kept; a smaller learning rate often helps",
             )
-        chosen = self.selected_epoch if self.kept else None
-        others = {epoch: weights for epoch, weights in self.kept.items() if epoch != chosen}
-        self.checkpoints.save(self.state, self.best_weights, others)
+        self.checkpoints.save(self.state, self.selection.best, self.selection.others)
         self.saved = time.monotonic()
 
     def _save_and_stop(self) -> NoReturn:
