@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from prorandconv import ProRandConv, RandConv
+from prorandconv.functional import move_labels
 from prorandconv.lab.gallery import FIGURES
 from prorandconv.lab.gallery.draws import settled
+from prorandconv.lab.gallery.labels import OUTLINE, labels, outlined, shades
 from prorandconv.lab.gallery.offsets import arrows, deformed
 from prorandconv.lab.gallery.overview import REPEATS, overview, trimmed
 from prorandconv.lab.gallery.picture import read_picture, shown
@@ -116,3 +118,23 @@ def test_a_draw_has_settled_when_a_repetition_changes_nothing(image):
     params.weight.zero_()
     params.weight[:, :, 1, 1] = -torch.eye(3)  # each repetition inverts the picture
     assert not settled(augment, image, params)
+
+
+def test_moved_labels_are_outlined_where_the_draw_moves_them(image):
+    draw = ProRandConv(repeats=10, offsets=(1.0, 1.0)).draw(image, torch.Generator().manual_seed(2))
+    augmented, classes = ProRandConv()(image, params=draw), shades(image)
+    assert classes.float().mean() == pytest.approx(0.5, abs=0.01)
+    moved = move_labels(classes, draw)
+    assert not torch.equal(moved, classes)
+    original, fixed, along, *_ = labels(image, 2).rows[0].pictures
+    assert np.array_equal(pixels(original), pixels(outlined(image, classes)))
+    assert np.array_equal(pixels(fixed), pixels(outlined(augmented, classes)))
+    assert np.array_equal(pixels(along), pixels(outlined(augmented, moved)))
+
+
+def test_an_outline_is_where_the_class_changes_and_nowhere_else():
+    classes = torch.zeros(4, 4, dtype=torch.uint8)
+    classes[:, 2:] = 1
+    drawn = pixels(outlined(torch.zeros(3, 4, 4), classes))
+    assert (drawn[:, 1] == OUTLINE).all()
+    assert (np.delete(drawn, 1, axis=1) == 128).all()

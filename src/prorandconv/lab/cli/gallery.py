@@ -29,10 +29,10 @@ class Gallery:
     ]
     """image files; of each, the middle square is taken"""
     figure: Literal[
-        "overview", "steps", "contrast", "smoothing", "offsets", "receptive", "draws"
+        "overview", "steps", "contrast", "smoothing", "offsets", "receptive", "labels", "draws"
     ] = "overview"
     """Fig. 2; one repetition by its steps; Fig. 7 (a) to (c), (d), (e) and (f);
-    receptive fields by gradients; random draws"""
+    receptive fields by gradients; labels that move; random draws"""
     seed: int = 0
     """another seed has other draws"""
     size: int = 160

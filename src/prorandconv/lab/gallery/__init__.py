@@ -8,6 +8,7 @@ from torch import Tensor
 
 from .contrast import contrast
 from .draws import draws
+from .labels import labels
 from .offsets import offsets
 from .overview import overview
 from .receptive import receptive
@@ -22,6 +23,7 @@ FIGURES: dict[str, Callable[[Tensor, int], Sheet]] = {
     "smoothing": smoothing,
     "offsets": offsets,
     "receptive": receptive,
+    "labels": labels,
     "draws": draws,
 }
 """Each makes a sheet from one normalised picture ``(3, S, S)`` and a seed."""
