@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..data import ImageFormat
 from ..models import build
@@ -61,20 +60,7 @@ class Classification(RunTask):
 
     evaluation = Accuracy
     whole_batches = False
-
-    def build(
-        self,
-        name: str,
-        *,
-        classes: int,
-        image_size: int,
-        pretrained: bool = False,
-        weights: Path | None = None,
-    ) -> nn.Module:
-        """A classifier; see :func:`prorandconv.lab.models.build`."""
-        return build(
-            name, classes=classes, image_size=image_size, pretrained=pretrained, weights=weights
-        )
+    build = staticmethod(build)
 
     def batch_size(self, format: ImageFormat) -> int:
         """As many images as a limited number of pixels allows."""

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 from typing_extensions import Self
@@ -54,16 +54,10 @@ class Evaluation(ABC):
         return cls(tuple(tuple(row) for row in stored["confusion"]))
 
 
-class RunTask(ABC):
-    """A task of networks."""
+class Builder(Protocol):
+    """Makes networks by name."""
 
-    evaluation: ClassVar[type[Evaluation]]
-    """what is found by measuring a network"""
-    whole_batches: ClassVar[bool]
-    """whether training leaves out a last mini-batch that is not full"""
-
-    @abstractmethod
-    def build(
+    def __call__(
         self,
         name: str,
         *,
@@ -81,6 +75,17 @@ class RunTask(ABC):
             pretrained: start from torchvision's first ImageNet weights (IMAGENET1K_V1).
             weights: start from this file instead, .safetensors or .pth.
         """
+
+
+class RunTask(ABC):
+    """A task of networks."""
+
+    evaluation: ClassVar[type[Evaluation]]
+    """what is found by measuring a network"""
+    whole_batches: ClassVar[bool]
+    """whether training leaves out a last mini-batch that is not full"""
+    build: ClassVar[Builder]
+    """makes its networks"""
 
     @abstractmethod
     def batch_size(self, format: ImageFormat) -> int:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..data import ImageFormat
 from ..segmenters import build
@@ -55,20 +54,7 @@ class Segmentation(RunTask):
     evaluation = Overlap
     # Batch normalisation of pooled features cannot learn from a single image.
     whole_batches = True
-
-    def build(
-        self,
-        name: str,
-        *,
-        classes: int,
-        image_size: int,
-        pretrained: bool = False,
-        weights: Path | None = None,
-    ) -> nn.Module:
-        """A segmentation network; see :func:`prorandconv.lab.segmenters.build`."""
-        return build(
-            name, classes=classes, image_size=image_size, pretrained=pretrained, weights=weights
-        )
+    build = staticmethod(build)
 
     def batch_size(self, format: ImageFormat) -> int:
         """One: scenes are measured whole, and may differ in size."""
