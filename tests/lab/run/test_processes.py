@@ -69,6 +69,19 @@ def test_two_processes_go_on_with_their_own_generators(small_run, tmp_path):
     assert [(folder / name).read_bytes() for name in (RESULT, METRICS, BEST)] == expected
 
 
+def test_two_processes_segment_and_go_on_bit_for_bit(small_segmentation, tmp_path):
+    config = small_segmentation("ours-move", epochs=2, devices=2)
+    execution = Execution(runs=tmp_path, accelerator="cpu", quiet=True)
+    train(config, execution)
+    folder = config.directory(tmp_path)
+    expected = [(folder / name).read_bytes() for name in (RESULT, METRICS, BEST)]
+    assert {line["images"] for line in lines(folder / METRICS)} == {56}  # whole batches
+    (folder / RESULT).unlink()
+    (folder / STATE).unlink()
+    train(config, execution)
+    assert [(folder / name).read_bytes() for name in (RESULT, METRICS, BEST)] == expected
+
+
 def test_torchrun_starts_the_processes_as_well(small_run, tmp_path, mini):
     config = small_run("erm", network="own_lab:plain", epochs=1, devices=2)
     (tmp_path / "config.json").write_text(json.dumps(config.to_mapping()))
