@@ -91,6 +91,12 @@ def test_coefficients_in_pixels_make_the_same_fields(size, alpha):
     assert in_pixels.in_pixels() is in_pixels
 
 
+def test_coefficients_in_pixels_do_not_need_the_fields(monkeypatch):
+    fields = drawn((9, 30))
+    monkeypatch.delattr(Waves, "_unscaled")  # makes the fields, which of a photo take a gigabyte
+    assert fields.in_pixels().coefficients.shape == fields.coefficients.shape
+
+
 class TestResized:
     """The same waves over an image of another size."""
 

@@ -189,7 +189,7 @@ class Waves(Fields):
         if self.sigma is None:
             return coefficients.new_ones(leading), by_row, coefficients, by_column
         if self.size[0] != self.size[1]:
-            coefficients = self._standardised()
+            coefficients = self._standardised().to(self.dtype)
         return self.sigma, by_row, coefficients, by_column
 
     def rows(self, rows: slice) -> Tensor:
@@ -205,7 +205,7 @@ class Waves(Fields):
         return sigma[..., None, None, None] * (by_row[rows] @ coefficients @ by_column).to(sigma)
 
     def _standardised(self) -> Tensor:
-        """Coefficients that give the cut of a square zero mean and unit deviation.
+        """Coefficients in float64 that give the cut of a square zero mean and unit deviation.
 
         Waves are not orthogonal on a cut: their products' means tell its mean and deviation.
         """
@@ -218,24 +218,18 @@ class Waves(Fields):
         along = (by_row.t() @ by_row / height) @ exact @ (by_column @ by_column.t() / width)
         variance = (along * exact).sum((-2, -1), keepdim=True)
         tiny = torch.finfo(self.dtype).tiny
-        return (exact / variance.clamp_min_(0).sqrt_().clamp_min_(tiny)).to(self.dtype)
+        return exact / variance.clamp_min_(0).sqrt_().clamp_min_(tiny)
 
     def in_pixels(self) -> Waves:
         """The same fields by coefficients in pixels, which need no further scaling."""
         if self.sigma is None:
             return self
-        coefficients = self.coefficients.to("cpu", torch.float64, copy=True)
-        height, width = self.size
+        here, square = self.to(torch.device("cpu")), self.size[0] == self.size[1]
+        coefficients = here.coefficients.double() if square else here._standardised()
         rows, columns = coefficients.shape[-2:]
         norm = wave_basis(max(self.size), False, max(rows, columns)).square().mean(0).sqrt()
-        coefficients /= norm[:rows, None] * norm[:columns]
-        if height != width:
-            cut = Waves(coefficients, self.size, None).made()
-            coefficients[..., 0, 0] -= cut.mean((-2, -1))
-            deviation = cut.std((-2, -1), correction=0)
-            coefficients /= deviation.clamp_min_(torch.finfo(cut.dtype).tiny)[..., None, None]
-        coefficients *= self.sigma.cpu()[..., None, None, None]
-        return Waves(coefficients.to(self.coefficients), self.size, None)
+        scale = self.sigma.cpu()[..., None, None, None] / (norm[:rows, None] * norm[:columns])
+        return Waves((coefficients * scale).to(self.coefficients), self.size, None)
 
     def resized(self, size: tuple[int, int]) -> Waves:
         """The same waves over images of another size, as large beside the longer side as before."""
