@@ -54,6 +54,8 @@ def test_a_misspelt_command_is_refused_with_the_nearest_one(run):
         "train --benchmark digts",
         "data check digts",
         "predict RUN",
+        "augment --help",
+        "augment photos out --copies 0",
     ],
 )
 def test_what_needs_no_network_does_not_load_torch(words):

@@ -31,6 +31,8 @@ COMMANDS = {
     "prune": ("runs:Prune", "remove the checkpoints of finished runs"),
     "study": ("study:Study", "run a table or figure of the paper; without a name, list them"),
     "report": ("report:Report", "turn results into tables, plots and a page"),
+    "augment": ("augment:Augment", "make augmented copies of a folder of your own pictures"),
+    "remake": ("augment:Remake", "make one of these copies again, from its draw"),
     "gallery": ("gallery:Gallery", "draw sheets of what the augmentation does to a picture"),
     "playground": ("playground:Playground", "see the augmentation in a browser, on this machine"),
     "quickstart": ("quickstart:Quickstart", "compare ERM and Pro-RandConv in a few minutes"),

@@ -67,7 +67,7 @@ def decode(path: Path | str) -> Decoded:
         DataError: the file is missing, unreadable, truncated, not an image, too large, or of a kind
             without an obvious 8-bit picture.
     """
-    return read_image(path, _decoded)
+    return read_image(path, pixels_of)
 
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ def read_image(path: Path | str, convert: Callable[[ImageFile.ImageFile], T]) ->
 
     Args:
         path: the file.
-        convert: what to make of the opened image.
+        convert: what to make of the opened image; may raise a DataError of its own.
 
     Raises:
         DataError: see :func:`decode`.
@@ -100,6 +100,8 @@ def read_image(path: Path | str, convert: Callable[[ImageFile.ImageFile], T]) ->
                 elif opened.format == "TIFF":
                     _require_all_strips(opened)
                 return convert(opened)
+    except DataError:
+        raise
     except UnidentifiedImageError:
         raise DataError.at(path, "not an image", "remove it, or replace it by one") from None
     except _UnusualError as error:
@@ -143,7 +145,8 @@ def _require_all_strips(tiff: ImageFile.ImageFile) -> None:
         raise ValueError(f"strips of pixels are missing from {tiff.width} × {tiff.height} pixels")
 
 
-def _decoded(opened: ImageFile.ImageFile) -> Decoded:
+def pixels_of(opened: ImageFile.ImageFile) -> Decoded:
+    """The pixels of an opened image, as :func:`decode` returns them."""
     mode = opened.mode
     if mode.startswith("I;16"):
         values = np.asarray(opened).astype(np.int32)

@@ -1,0 +1,106 @@
+"""What decides about the pixels of the copies, and is kept in their manifest."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from ...errors import ProRandConvError
+from ...options import Padding
+from ..options import SHOWN_DEFAULT, OrDefault
+
+if TYPE_CHECKING:  # --help must not wait for torch
+    from ... import ProRandConv
+
+LARGEST_LABEL = 65_535
+"""What a mask of 16 bits holds."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Options of the block, by the library's names; see :class:`prorandconv.ProRandConv`."""
+
+    kernel_size: int = 3
+    """side k of the kernel, odd"""
+    max_repeats: int = 10
+    """L_max: L is drawn from 1 to this number"""
+    repeats: OrDefault[int] = None
+    """a fixed L instead"""
+    weights: Literal["same", "different"] = "same"
+    """the same weights in all repetitions, or different ones"""
+    smoothing: Annotated[tuple[float, float] | None, SHOWN_DEFAULT] = (0.01, 1.0)
+    """range of σ_g, the width of the Gaussian filter on the kernel; None: no filter"""
+    offsets: Annotated[tuple[float, float] | Literal["auto"] | None, SHOWN_DEFAULT] = "auto"
+    """range of σ_Δ, the deviation of offsets in pixels; auto: by picture size; None: no offsets"""
+    shared_offsets: bool = False
+    """one field of offsets for all taps of the kernel, which bends the picture as a whole"""
+    contrast: bool = True
+    """contrast diversification"""
+    gamma_std: float = 0.5
+    """σ_γ of the affine's scale"""
+    beta_std: float = 0.5
+    """σ_β of the affine's shift"""
+    padding: Padding = "zeros"
+    """border mode: what a picture is taken to be outside"""
+
+    def transform(self) -> ProRandConv:
+        """The transform with these options; what is wrong with them is refused by name."""
+        from ... import ProRandConv
+
+        return ProRandConv(**asdict(self))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How many copies are made of each picture, and how."""
+
+    copies: int = 4
+    """number of augmented copies of each picture, each under a draw of its own"""
+    include_originals: bool = False
+    """store each picture itself too, as copy 0: one folder then has all that training needs"""
+    seed: int = 0
+    """of all draws; each depends on it, the picture's name and the copy, and on nothing else"""
+    size: OrDefault[int] = None
+    """length in pixels to resize the shorter side to (default: each picture keeps its size)"""
+    format: Literal["png", "webp"] = "png"
+    """of the files, both without loss; webp is smaller and slower. Masks are always png"""
+    grey: Literal["keep", "colour"] = "keep"
+    """copies of grey pictures stay grey, or become coloured, as in the lab's training"""
+    labels: Literal["fixed", "move"] = "fixed"
+    """labels of masks stay where they are (the paper), or move with the picture"""
+    ignore_index: int = 255
+    """label of what moves in from outside of the picture"""
+    operator: Annotated[Operator, tyro.conf.arg(name="")] = field(default_factory=Operator)
+
+    def __post_init__(self) -> None:
+        if self.copies < 1:
+            raise ProRandConvError.about("--copies", self.copies, "1 or more")
+        if self.size is not None and self.size < 1:
+            raise ProRandConvError.about("--size", self.size, "1 pixel or more")
+        if not 0 <= self.ignore_index <= LARGEST_LABEL:
+            raise ProRandConvError.about(
+                "--ignore-index", self.ignore_index, f"0 to {LARGEST_LABEL}"
+            )
+
+    @property
+    def per_picture(self) -> int:
+        """How many files there are of each picture."""
+        return self.copies + self.include_originals
+
+    def to_mapping(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        values = asdict(self)
+        for name, value in values["operator"].items():
+            values["operator"][name] = list(value) if isinstance(value, tuple) else value
+        return values
+
+    @classmethod
+    def from_mapping(cls, values: dict[str, Any]) -> Settings:
+        """From the values of a manifest."""
+        operator: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values["operator"].items()
+        }
+        return cls(**{**values, "operator": Operator(**operator)})

@@ -1,0 +1,34 @@
+"""A picture under a draw that was stored, so that the stored draw makes the same picture again."""
+
+from __future__ import annotations
+
+import hashlib
+
+import torch
+from torch import Tensor
+
+from ... import ProRandConv, ProRandConvParams
+from ...functional import pro_rand_conv
+
+
+def generator_for(seed: int, name: str, copy: int) -> torch.Generator:
+    """The source of one draw, whatever other pictures there are, and whoever makes them."""
+    text = f"{seed}\n{copy}\n{name}".encode("utf-8", "surrogateescape")
+    digest = hashlib.sha256(text).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+
+
+def draw(pixels: Tensor, augment: ProRandConv, generator: torch.Generator) -> ProRandConvParams:
+    """A draw for pixels uint8 ``(C, H, W)``, rounded as its file is."""
+    params = augment.draw(_normalised(pixels), generator)
+    return ProRandConvParams.from_json(params.to_json())
+
+
+def apply(pixels: Tensor, params: ProRandConvParams) -> Tensor:
+    """Pixels uint8 ``(C, H, W)`` under a draw."""
+    styled = pro_rand_conv(_normalised(pixels), params, **(params.options or {}))
+    return styled.add(1).mul(127.5).round().clamp(0, 255).byte()
+
+
+def _normalised(pixels: Tensor) -> Tensor:
+    return pixels / 127.5 - 1
