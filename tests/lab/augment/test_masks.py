@@ -65,6 +65,11 @@ def test_a_palette_keeps_its_colours(tmp_path):
     assert image.getpalette()[:15] == list(range(15))
 
 
+def test_a_label_beyond_a_short_palette_is_stored_as_it_is(tmp_path):
+    mask = Mask(np.array([[[0, 1], [2, 255]]], np.uint8), palette=bytes(range(9)))
+    assert np.array(opened(mask.encoded())).tolist() == [[0, 1], [2, 255]]
+
+
 def test_resizing_makes_no_new_labels():
     mask = Mask(np.array([[[0, 0, 9, 9], [0, 0, 9, 9]]], np.uint8))
     assert mask.resized(1).values.tolist() == [[[0, 9]]]

@@ -56,7 +56,8 @@ class Mask:
         array = self.values[0] if single else self.values.transpose(1, 2, 0)
         image = Image.fromarray(np.ascontiguousarray(array))
         if self.palette is not None:
-            image.putpalette(self.palette)
+            # Pillow stores as few bits as the palette needs, and labels may be beyond its end.
+            image.putpalette(self.palette.ljust(3 * 256, b"\xff"))
         file = BytesIO()
         image.save(file, format="PNG")
         return file.getvalue()
