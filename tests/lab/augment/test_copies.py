@@ -85,6 +85,13 @@ def test_pictures_are_resized_before_they_are_augmented(picture):
     assert pixels(copy).shape == (7, 9, 3)
 
 
+def test_a_picture_that_webp_does_not_hold_is_refused_by_name(tmp_path):
+    Image.new("L", (16_384, 1)).save(tmp_path / "a.png")
+    picture = Picture("a.png", tmp_path / "a.png", "a")
+    with pytest.raises(DataError, match=r"a\.png: has a side of 16,384 pixels"):
+        list(copies_of(picture, Settings(copies=1, format="webp")))
+
+
 class TestMasks:
     MOVING = Operator(shared_offsets=True, offsets=(3.0, 3.0), repeats=4)
 

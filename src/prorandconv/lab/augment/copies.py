@@ -20,6 +20,9 @@ from .picture import encoded, read_picture, resized
 from .settings import Settings
 from .tree import Picture
 
+LARGEST_WEBP = 16_383
+"""Pixels of a side."""
+
 
 @dataclass(frozen=True)
 class Copy:
@@ -61,8 +64,15 @@ class Loaded:
             )
         if settings.grey == "colour":
             pixels = pixels.expand(3, -1, -1)
+        pixels = resized(pixels, settings.size)
+        if settings.format == "webp" and max(pixels.shape) > LARGEST_WEBP:
+            raise DataError.at(
+                path,
+                f"has a side of {max(pixels.shape):,} pixels, and WebP holds {LARGEST_WEBP:,}",
+                "choose --format png, or a --size",
+            )
         resized_mask = None if mask is None else mask.resized(settings.size)
-        return cls(resized(pixels, settings.size), decoded.conversion, resized_mask)
+        return cls(pixels, decoded.conversion, resized_mask)
 
     def under(self, params: ProRandConvParams | None, settings: Settings) -> Loaded:
         """Picture and mask under a draw; None leaves them as they are."""
