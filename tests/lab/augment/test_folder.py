@@ -155,6 +155,18 @@ class TestRefused:
             copied(photos, tmp_path / "out")
 
 
+def test_what_dying_processes_leave_behind_meanwhile_is_removed(photos, tmp_path, monkeypatch):
+    made = folder.all_made
+
+    def disturbed(*arguments):
+        yield from made(*arguments)
+        (tmp_path / "out" / "cats" / ".writing-x.png").touch()
+
+    monkeypatch.setattr(folder, "all_made", disturbed)
+    copied(photos, tmp_path / "out", copies=1)
+    assert not list((tmp_path / "out").rglob(".writing*"))
+
+
 @pytest.fixture
 def start():
     """Starts the command in a child; the server it is forked from has imported everything."""

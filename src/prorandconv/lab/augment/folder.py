@@ -108,8 +108,7 @@ def make_copies(job: Job, tree: Tree, workers: int) -> Outcome:
     with _held(job.target):
         manifest = Manifest(job.target)
         manifest.begin(job.header())
-        for left_over in job.target.rglob(f"{WRITING}*"):  # of a process that was killed
-            left_over.unlink(missing_ok=True)
+        _remove_left_overs(job.target)
         missing = [p for p in tree.pictures if not manifest.has(p.name, job.targets(p))]
         outcome = Outcome(before=len(tree.pictures) - len(missing))
         refuse_if_too_large(job, missing)
@@ -126,6 +125,7 @@ def make_copies(job: Job, tree: Tree, workers: int) -> Outcome:
                     outcome.conversions.update({made.entries[0]["conversion"]: 1})
                 advance(each)
         manifest.finish()
+        _remove_left_overs(job.target)  # a killed command's processes may have outlived it a moment
         del outcome.conversions[""]
         return outcome
 
@@ -142,6 +142,12 @@ def refuse_if_too_large(job: Job, missing: list[Picture]) -> None:
             f"{expected.tried} pictures), and {as_size(free)} are free",
             "make room, or choose --size, fewer --copies or --format webp",
         )
+
+
+def _remove_left_overs(target: Path) -> None:
+    """Remove what processes that were killed have not written to its end."""
+    for path in target.rglob(f"{WRITING}*"):
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
