@@ -19,6 +19,7 @@ def entry(source, copy=1):
 
 def begun(folder, header=HEADER):
     manifest = Manifest(folder)
+    manifest.resume(header)
     manifest.begin(header)
     return manifest
 

@@ -101,7 +101,7 @@ def copies_of(picture: Picture, settings: Settings) -> Iterator[Copy]:
         "conversion": loaded.conversion,
         "size": list(loaded.pixels.shape[-2:]),
     }
-    for copy in range(0 if settings.include_originals else 1, settings.copies + 1):
+    for copy in settings.numbers:
         params = None
         if copy:
             generator = style.generator_for(settings.seed, picture.name, copy)

@@ -62,7 +62,7 @@ def estimate(pictures: Sequence[Picture], settings: Settings) -> Estimate:
             contents = [content for copy in copies for content in copy.files.values()]
             taken += sum(-(-len(content) // BLOCK) * BLOCK for content in contents)
     seconds = time.monotonic() - began
-    files = len(pictures) * settings.per_picture
+    files = len(pictures) * len(settings.numbers)
     scale = files / max(made, 1)
     return Estimate(files, int(taken * scale), int(noted * scale), seconds * scale, tried)
 

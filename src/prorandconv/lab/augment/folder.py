@@ -64,9 +64,8 @@ class Job:
 
     def targets(self, picture: Picture) -> list[str]:
         """Paths of all files that a picture gets, within the target."""
-        first = 0 if self.settings.include_originals else 1
         names: list[str] = []
-        for copy in range(first, self.settings.copies + 1):
+        for copy in self.settings.numbers:
             names.append(picture.target(copy, self.settings.format))
             mask = picture.mask_target(copy)
             names += [] if mask is None else [mask]
@@ -107,12 +106,13 @@ def make_copies(job: Job, tree: Tree, workers: int) -> Outcome:
     """
     with _held(job.target):
         manifest = Manifest(job.target)
-        manifest.begin(job.header())
+        manifest.resume(job.header())
         _remove_left_overs(job.target)
         missing = [p for p in tree.pictures if not manifest.has(p.name, job.targets(p))]
         outcome = Outcome(before=len(tree.pictures) - len(missing))
         refuse_if_too_large(job, missing)
-        total, each = len(tree.pictures), job.settings.per_picture
+        manifest.begin(job.header())
+        total, each = len(tree.pictures), len(job.settings.numbers)
         with progress(
             "augmenting", total * each, unit="pictures", completed=outcome.before * each
         ) as advance:

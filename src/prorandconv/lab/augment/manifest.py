@@ -79,14 +79,14 @@ class Manifest:
         self._head = 0
         """where the first line ends"""
 
-    def begin(self, header: Header) -> None:
-        """Start a manifest, or go on with the one that is there.
+    def resume(self, header: Header) -> None:
+        """Read the manifest that is there, if there is one.
 
         Raises:
-            DataError: the one that is there is damaged, or that of another command.
+            DataError: it is damaged, or that of another command.
         """
         if not self.path.exists():
-            write_text(self.path, header.line())
+            return
         complete = 0
         for begin, complete, line in _lines(self.path):
             if begin:
@@ -98,6 +98,12 @@ class Manifest:
             raise DataError.at(self.path, "is empty", "remove it")
         if complete < self.path.stat().st_size:  # a part of a line, cut off by a kill
             os.truncate(self.path, complete)
+
+    def begin(self, header: Header) -> None:
+        """Write the first line, unless there is one."""
+        if not self.path.exists():
+            write_text(self.path, header.line())
+            self._head = self.path.stat().st_size
 
     def has(self, source: str, targets: Iterable[str]) -> bool:
         """Whether all copies of a picture are recorded and there.

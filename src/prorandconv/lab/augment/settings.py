@@ -85,9 +85,9 @@ class Settings:
             )
 
     @property
-    def per_picture(self) -> int:
-        """How many files there are of each picture."""
-        return self.copies + self.include_originals
+    def numbers(self) -> range:
+        """Of the copies of each picture; 0 is the picture itself."""
+        return range(0 if self.include_originals else 1, self.copies + 1)
 
     def to_mapping(self) -> dict[str, Any]:
         """As plain values for JSON."""

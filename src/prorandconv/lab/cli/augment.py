@@ -108,7 +108,7 @@ def _tell_beforehand(job: Job, tree: Tree, workers: int, out: Console) -> None:
     each = expected.manifest_bytes // max(expected.files, 1)
     lines = [
         f"{_counted(len(tree.pictures), 'picture')} in {_counted(tree.folders, 'folder')}, "
-        f"{job.settings.per_picture} copies each"
+        f"{len(job.settings.numbers)} copies each"
         + (", originals included" if job.settings.include_originals else "")
         + f": {_counted(expected.files, 'file')}"
         + (", and as many masks" if job.masks else ""),
@@ -127,7 +127,7 @@ def _tell_beforehand(job: Job, tree: Tree, workers: int, out: Console) -> None:
 def _tell(job: Job, tree: Tree, outcome: Outcome, out: Console) -> None:
     from ..augment.manifest import NAME
 
-    each = job.settings.per_picture
+    each = len(job.settings.numbers)
     before = f", {outcome.before * each:,} were there" if outcome.before else ""
     lines = [
         f"{_counted(outcome.made * each, 'copy', 'ies')} of {_counted(outcome.made, 'picture')} "
