@@ -199,6 +199,13 @@ def check_header(path: Path, line: Mapping[str, Any]) -> None:
         raise DataError.at(
             path, f"has version {line.get('version')}", f"this release reads version {VERSION}"
         )
+    try:
+        Settings.from_mapping(line["settings"])
+        complete = line.keys() >= {"source", "masks", "drawing_version"}
+    except (KeyError, TypeError, AttributeError):
+        complete = False
+    if not complete:
+        raise DataError.at(path, "line 1 is damaged", "restore it, or choose another folder")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
