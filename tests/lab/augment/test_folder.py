@@ -220,7 +220,7 @@ def test_kills_at_random_moments_change_no_byte(many, tmp_path, start, tree_byte
 
 
 @pytest.mark.slow
-def test_processes_end_with_a_killed_command_and_another_goes_on(many, tmp_path, start, tree_bytes):
+def test_a_killed_command_of_several_processes_is_resumed_by_one(many, tmp_path, start, tree_bytes):
     target = tmp_path / "disturbed"
     child = start("augment", many, target, "--copies", 3, "--workers", 2)
     while not list(target.rglob("*-3.png")):
