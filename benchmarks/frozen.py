@@ -1,6 +1,6 @@
 """What frozen copies lose against a new draw for every mini-batch, on digits-mini.
 
-OMP_NUM_THREADS=1 python benchmarks/frozen.py    about ten minutes on one core
+OMP_NUM_THREADS=1 python benchmarks/frozen.py    about a quarter of an hour on one core
 
 A small LeNet learns from 3,000 digits of MNIST and is tested on four kinds of digits that it never
 saw. All ways take the same number of steps, on mini-batches of 128 images each. Frozen copies are
