@@ -110,7 +110,7 @@ def make_copies(job: Job, tree: Tree, workers: int) -> Outcome:
         _remove_left_overs(job.target)
         missing = [p for p in tree.pictures if not manifest.has(p.name, job.targets(p))]
         outcome = Outcome(before=len(tree.pictures) - len(missing))
-        refuse_if_too_large(job, missing)
+        _refuse_if_too_large(job, missing)
         manifest.begin(job.header())
         total, each = len(tree.pictures), len(job.settings.numbers)
         with progress(
@@ -130,7 +130,7 @@ def make_copies(job: Job, tree: Tree, workers: int) -> Outcome:
         return outcome
 
 
-def refuse_if_too_large(job: Job, missing: list[Picture]) -> None:
+def _refuse_if_too_large(job: Job, missing: list[Picture]) -> None:
     """Refuse to begin what will not fit."""
     if not missing:
         return
