@@ -26,8 +26,8 @@ SHOWN = 3
 class Augment:
     """Make augmented copies of a folder of pictures, and of their masks.
 
-    Frozen copies are no substitute for a new draw in every mini-batch: docs/augment.md shows what
-    they lose. Sub-folders are kept, nothing is overwritten, and the same command resumes.
+    Frozen copies are not the same as a new draw in every mini-batch: docs/augment.md compares them.
+    Sub-folders are kept, nothing is overwritten, and the same command resumes.
     DST/augment.jsonl has the draw of each copy; prorandconv remake makes one again. A file that
     cannot be read is reported, the others are copied, and the exit code is 1.
     """
