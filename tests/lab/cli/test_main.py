@@ -24,6 +24,14 @@ def test_help_explains_every_option(run):
         assert text in out
 
 
+def test_help_breaks_long_lines_between_words(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = run("augment", "--help")
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    assert "docs/augment.md" in out  # whole, though at the end of a line
+
+
 def test_help_lists_every_command(run):
     code, out, _ = run("--help")
     assert code == 0

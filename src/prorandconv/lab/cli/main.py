@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ... import __version__
 from ...errors import ProRandConvError
@@ -80,7 +83,23 @@ def _run(words: Sequence[str], out: Console) -> int:
     if name in ("--version", "version"):
         out.print(__version__)
         return 0
-    return _parsed(name, words[1:]).run(out)
+    with _wrapped(out):
+        command = _parsed(name, words[1:])
+    return command.run(out)
+
+
+@contextmanager
+def _wrapped(out: Console) -> Iterator[None]:
+    """Break the lines of a command's help between words: tyro leaves long ones to the terminal."""
+    printed = io.TextIOWrapper(io.BytesIO(), encoding=sys.stdout.encoding)
+    printed.isatty = sys.stdout.isatty  # type: ignore[method-assign]  # colours depend on it
+    try:
+        with redirect_stdout(printed):
+            yield
+    finally:
+        printed.seek(0)
+        if text := printed.read():
+            out.print(Text.from_ansi(text))
 
 
 def _parsed(name: str, words: Sequence[str]) -> Command:

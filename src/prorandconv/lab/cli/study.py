@@ -30,10 +30,9 @@ class Study:
     """
 
     name: Annotated[
-        tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[NAME]", help_behavior_hint="")
+        tyro.conf.Positional[str | None],
+        tyro.conf.arg(metavar="[NAME]", help=", ".join(STUDIES), help_behavior_hint=""),
     ] = None
-    """digits, pacs-single, pacs-multi, comparison, efficiency, selection, components, traditional,
-    receptive-field, smoothing, hyperparameters, bounds, usps or beyond"""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
     execution: Annotated[Execution, tyro.conf.arg(name="")] = field(
         default_factory=lambda: Execution(wait=True)
