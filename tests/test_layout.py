@@ -76,6 +76,13 @@ def test_the_library_never_imports_the_lab():
     assert [n for n in library if any(f"{o}.".startswith(f"{lab}.") for o in IMPORTS[n])] == []
 
 
+def test_nothing_imports_an_integration():
+    home = "prorandconv.integrations"
+    others = [name for name in MODULES if not f"{name}.".startswith(f"{home}.")]
+    assert home in MODULES
+    assert [n for n in others if any(f"{o}.".startswith(f"{home}.") for o in IMPORTS[n])] == []
+
+
 def test_no_imports_go_round_in_circles_not_even_for_types():
     try:
         order = list(TopologicalSorter(IMPORTS).static_order())

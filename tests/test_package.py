@@ -30,21 +30,43 @@ def imported(path):
             yield node.module.split(".")[0]
 
 
-def test_everything_the_library_imports_is_declared():
-    tomllib = pytest.importorskip("tomllib")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}
-    files = [path for path in LIBRARY.rglob("*.py") if "lab" not in path.relative_to(LIBRARY).parts]
+def needed(files):
+    """Projects that the files import something of, by the names they are installed under."""
     modules = {name for path in files for name in imported(path)} - sys.stdlib_module_names
-    brought_by = {"PIL": "pillow", "triton": "torch"}
-    assert {brought_by.get(name, name) for name in modules} == declared
+    known_as = {"PIL": "pillow", "pytorch_lightning": "lightning", "triton": "torch"}
+    return {known_as.get(name, name) for name in modules}
+
+
+def declared(requirements):
+    return {re.match(r"[\w-]+", line)[0] for line in requirements}
+
+
+@pytest.fixture
+def project():
+    tomllib = pytest.importorskip("tomllib")
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_everything_the_library_imports_is_declared(project):
+    others = {"lab", "integrations"}
+    files = [
+        path for path in LIBRARY.rglob("*.py") if others.isdisjoint(path.relative_to(LIBRARY).parts)
+    ]
+    assert needed(files) == declared(project["dependencies"])
+
+
+def test_what_an_integration_imports_is_in_its_extra(project):
+    extras = project["optional-dependencies"]
+    for path in (LIBRARY / "integrations").glob("*.py"):
+        own = needed([path]) - declared(project["dependencies"])
+        assert own <= declared(extras.get(path.stem, [])), path.name
 
 
 def test_the_source_distribution_is_complete(tmp_path):
     pytest.importorskip("setuptools", minversion="77")
     copy = tmp_path / "copy"
     unwanted = shutil.ignore_patterns("*.so", "__pycache__", "*.egg-info")
-    for folder in ("src", "tests"):
+    for folder in ("examples", "src", "tests"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=unwanted)
     for path in ROOT.glob("*.*"):
         if path.suffix in (".cff", ".in", ".md", ".py", ".toml"):
