@@ -25,6 +25,7 @@ def test_adapter_without_its_library_names_its_own_extra(path, monkeypatch):
     name = f"prorandconv.integrations.{path.stem}"
     monkeypatch.delitem(sys.modules, name, raising=False)
     for library in re.findall(r"^    +from (\w+)", path.read_text(), re.MULTILINE):
-        monkeypatch.setitem(sys.modules, library, None)
+        for loaded in [library, *(m for m in sys.modules if m.startswith(f"{library}."))]:
+            monkeypatch.setitem(sys.modules, loaded, None)
     with pytest.raises(ModuleNotFoundError, match=rf"pip install 'prorandconv\[{path.stem}\]'"):
         importlib.import_module(name)
