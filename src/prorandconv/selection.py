@@ -47,12 +47,7 @@ def select(
         >>> images.shape, y[index]
         (torch.Size([8, 3, 8, 8]), tensor([0, 1, 2, 3, 0, 1, 2, 3]))
     """
-    strategy = checks.plain(strategy)
-    is_share = isinstance(strategy, int | float) and not isinstance(strategy, bool)
-    if (is_share and not 0 <= strategy <= 1) or (not is_share and strategy not in STRATEGIES):  # type: ignore[operator]
-        raise ProRandConvError.about(
-            "strategy", strategy, f"one of {STRATEGIES}, or a share of originals from 0 to 1"
-        )
+    strategy = check_strategy(strategy)
     if x0.shape != xL.shape:
         raise ProRandConvError.about(
             "xL", tuple(xL.shape), f"x0's shape {tuple(x0.shape)}: its images, augmented"
@@ -68,3 +63,14 @@ def select(
         share = float(sampler.uniform(0, 1))
     original = sampler.subset(len(x0), float(share)).to(x0.device)
     return xL.index_copy(0, original, x0[original]), index
+
+
+def check_strategy(strategy: Strategy | float) -> Strategy | float:
+    """One of the strategies, or a share of originals."""
+    strategy = checks.plain(strategy)
+    is_share = isinstance(strategy, int | float) and not isinstance(strategy, bool)
+    if (is_share and not 0 <= strategy <= 1) or (not is_share and strategy not in STRATEGIES):  # type: ignore[operator]
+        raise ProRandConvError.about(
+            "strategy", strategy, f"one of {STRATEGIES}, or a share of originals from 0 to 1"
+        )
+    return strategy

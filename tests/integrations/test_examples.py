@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+PERCENT = re.compile(r"(\d+) %")
 
 
 def told(example):
@@ -34,10 +34,10 @@ def test_example_prints_what_its_page_says(example, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     expected = told(example)
-    assert NUMBER.sub("#", done.stdout) == NUMBER.sub("#", expected)
-    # Training rounds differently on another processor.
-    numbers = [[float(n) for n in NUMBER.findall(text)] for text in (done.stdout, expected)]
-    assert numbers[0] == pytest.approx(numbers[1], rel=0.1)
+    assert PERCENT.sub("%", done.stdout) == PERCENT.sub("%", expected)
+    # Another processor rounds differently, and a small network learns something else from that.
+    accuracies = [[int(n) for n in PERCENT.findall(text)] for text in (done.stdout, expected)]
+    assert accuracies[0] == pytest.approx(accuracies[1], abs=15)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
