@@ -1,0 +1,90 @@
+"""Hugging Face's Trainer: it trains on augmented batches, and evaluates on images as they are."""
+
+import pickle
+
+import pytest
+import torch
+
+import prorandconv as prc
+
+pytest.importorskip("transformers", reason="pip install 'prorandconv[huggingface]'")
+datasets = pytest.importorskip("datasets", reason="pip install 'prorandconv[huggingface]'")
+
+from transformers import TrainingArguments  # noqa: E402
+
+from prorandconv.integrations.huggingface import AugmentedTrainer, AugmentingCollator  # noqa: E402
+
+IMAGES = torch.rand(4, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+SAMPLES = [{"pixel_values": x, "labels": n} for n, x in enumerate(IMAGES)]
+
+
+class Recorder(torch.nn.Module):
+    """Remembers the batches that it got in training and in evaluations."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(()))
+        self.seen = {True: [], False: []}
+
+    def forward(self, pixel_values, labels):
+        self.seen[self.training].append((pixel_values, labels))
+        return {"loss": self.weight * 0, "logits": torch.zeros(len(labels), 2)}
+
+
+@pytest.fixture
+def data():
+    stored = datasets.Dataset.from_dict({"image": IMAGES.tolist(), "labels": list(range(4))})
+    return stored.with_transform(
+        lambda found: {
+            "pixel_values": [torch.tensor(image) for image in found["image"]],
+            "labels": found["labels"],
+        }
+    )
+
+
+def test_collator_augments_and_repeats_labels():
+    batch = AugmentingCollator()(SAMPLES)
+    assert torch.equal(batch["pixel_values"][:4], IMAGES)
+    assert not torch.isclose(batch["pixel_values"][4:], IMAGES).all()
+    assert batch["labels"].tolist() == [0, 1, 2, 3] * 2
+
+
+def test_collator_takes_another_that_makes_the_batch():
+    def collate(samples):
+        return {"image": torch.stack([s["pixel_values"] for s in samples]), "names": ["x"] * 4}
+
+    batch = AugmentingCollator(strategy="augmented", images="image", collate=collate)(SAMPLES)
+    assert batch["image"].shape == IMAGES.shape
+    assert not torch.isclose(batch["image"], IMAGES).all()
+    assert batch["names"] == ["x"] * 4
+
+
+def test_collator_can_be_sent_to_workers():
+    copied = pickle.loads(pickle.dumps(AugmentingCollator(prc.ProRandConv(max_repeats=3))))
+    assert copied(SAMPLES)["labels"].tolist() == [0, 1, 2, 3] * 2
+
+
+def test_trainer_augments_training_batches_only(data, tmp_path):
+    options = TrainingArguments(
+        str(tmp_path),
+        num_train_epochs=2,
+        per_device_train_batch_size=2,
+        per_device_eval_batch_size=2,
+        eval_strategy="epoch",
+        save_strategy="no",
+        remove_unused_columns=False,
+        report_to="none",
+        disable_tqdm=True,
+        use_cpu=True,
+    )
+    network = Recorder()
+    trainer = AugmentedTrainer(network, options, train_dataset=data, eval_dataset=data)
+    trainer.train()
+    trainer.predict(data)
+    assert [len(images) for images, _ in network.seen[True]] == [4, 4, 4, 4]
+    for images, labels in network.seen[True]:
+        assert torch.equal(images[:2], IMAGES[labels[:2]])
+        assert not torch.isclose(images[2:], IMAGES[labels[2:]]).all()
+    assert len(network.seen[False]) == 6
+    for images, labels in network.seen[False]:
+        assert torch.equal(images, IMAGES[labels])
