@@ -9,6 +9,8 @@ import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
+os.environ |= {"HF_HUB_OFFLINE": "1", "NO_ALBUMENTATIONS_UPDATE": "1"}
+"""Nothing asks a host: albumentations else does, for its version, as soon as it is imported."""
 collect_ignore = ["docs/site"]
 """What builds the site needs the extra docs, and has no doctests."""
 if importlib.util.find_spec("triton") is None:

@@ -54,6 +54,8 @@ class AugmentedTrainer(Trainer):  # type: ignore[misc]
         options: those of ``Trainer``; its ``data_collator`` makes all batches.
     """
 
+    data_collator: Any
+
     def __init__(
         self,
         *arguments: Any,
