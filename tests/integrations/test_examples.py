@@ -40,6 +40,15 @@ def test_example_prints_what_its_page_says(example, tmp_path):
     assert accuracies[0] == pytest.approx(accuracies[1], abs=15)
 
 
+def test_page_imports_as_the_examples_do():
+    page = (ROOT / "docs" / "integrations.md").read_text()
+    blocks = "".join(re.findall(r"^```py(?:thon)?\n(.*?)```", page, re.DOTALL | re.MULTILINE))
+    shown = set(re.findall(r"^from prorandconv\.integrations\.[^b].*", blocks, re.MULTILINE))
+    used = {line for example in EXAMPLES for line in example.read_text().splitlines()}
+    assert len(shown) == len(EXAMPLES)
+    assert shown <= used
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example_is_short(example):
     assert len(example.read_text().splitlines()) <= 60
