@@ -10,7 +10,7 @@ import prorandconv as prc
 pytest.importorskip("transformers", reason="pip install 'prorandconv[huggingface]'")
 datasets = pytest.importorskip("datasets", reason="pip install 'prorandconv[huggingface]'")
 
-from transformers import TrainingArguments  # noqa: E402
+from transformers import Trainer, TrainingArguments  # noqa: E402
 
 from prorandconv.integrations.huggingface import AugmentedTrainer, AugmentingCollator  # noqa: E402
 
@@ -64,8 +64,9 @@ def test_collator_can_be_sent_to_workers():
     assert copied(SAMPLES)["labels"].tolist() == [0, 1, 2, 3] * 2
 
 
-def test_trainer_augments_training_batches_only(data, tmp_path):
-    options = TrainingArguments(
+@pytest.fixture
+def options(tmp_path):
+    return TrainingArguments(
         str(tmp_path),
         num_train_epochs=2,
         per_device_train_batch_size=2,
@@ -77,6 +78,9 @@ def test_trainer_augments_training_batches_only(data, tmp_path):
         disable_tqdm=True,
         use_cpu=True,
     )
+
+
+def test_trainer_augments_training_batches_only(data, options):
     network = Recorder()
     trainer = AugmentedTrainer(network, options, train_dataset=data, eval_dataset=data)
     trainer.train()
@@ -88,3 +92,9 @@ def test_trainer_augments_training_batches_only(data, tmp_path):
     assert len(network.seen[False]) == 6
     for images, labels in network.seen[False]:
         assert torch.equal(images, IMAGES[labels])
+
+
+def test_by_hand_a_trainer_with_the_collator_evaluates_on_augmented_images(data, options):
+    network = Recorder()
+    Trainer(network, options, eval_dataset=data, data_collator=AugmentingCollator()).evaluate()
+    assert [len(images) for images, _ in network.seen[False]] == [4, 4]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from prorandconv import ProRandConvError, functional
+from prorandconv import ProRandConv, ProRandConvError, functional
 
 kornia = pytest.importorskip("kornia", reason="needs Kornia: pip install 'prorandconv[kornia]'")
 
@@ -147,3 +147,14 @@ def test_videos_are_refused():
     frames = VideoSequential(RandomProRandConv(), data_format="BCTHW")
     with pytest.raises(ProRandConvError, match="VideoSequential"):
         frames(torch.rand(2, 3, 4, 16, 16))
+
+
+def test_by_hand_masks_stay_nothing_is_replayed_and_the_range_is_left(images):
+    container = AugmentationSequential(
+        ProRandConv(**MOVING | {"ignore_index": 255}), data_keys=["image", "mask"]
+    )
+    first, mask = container(images, MASKS["uint8"])
+    again, _ = container(images, MASKS["uint8"], params=container._params)
+    assert torch.equal(mask, MASKS["uint8"])
+    assert not torch.isclose(first, again).all()
+    assert first.min() < 0

@@ -14,6 +14,7 @@ import prorandconv as prc
 
 lightning = pytest.importorskip("lightning", reason="pip install 'prorandconv[lightning]'")
 
+from prorandconv.integrations.batches import BatchAugmentation  # noqa: E402
 from prorandconv.integrations.lightning import AugmentTraining  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
@@ -115,6 +116,16 @@ def test_recipe_of_the_page_augments_training_only(recipe):
     trainer().fit(recorder, loader(), loader())
     sizes = {stage: {len(x) for x, _ in batches} for stage, batches in recorder.seen.items()}
     assert sizes == {"sanity_check": {3}, "train": {6}, "validate": {3}}
+
+
+def test_by_hand_a_hook_that_does_not_ask_augments_validation_too():
+    class Careless(Recorder):
+        def on_after_batch_transfer(self, batch, dataloader_idx):
+            return BatchAugmentation()(batch)
+
+    recorder = Careless()
+    trainer().fit(recorder, loader(), loader())
+    assert {len(images) for images, _ in recorder.seen["validate"]} == {6}
 
 
 def test_given_augmentation_is_used():
