@@ -15,6 +15,8 @@ collect_ignore = ["docs/site"]
 """What builds the site needs the extra docs, and has no doctests."""
 if importlib.util.find_spec("triton") is None:
     collect_ignore.append("src/prorandconv/ops/triton_kernels.py")
+slow_to_import = ("huggingface", "lightning", "timm")
+collect_ignore += [f"src/prorandconv/integrations/{name}.py" for name in slow_to_import]
 if importlib.util.find_spec("kornia") is None:  # of the extras of dev, it alone needs Python 3.11
     collect_ignore += ["docs/integrations.md", "src/prorandconv/integrations", "tests/integrations"]
 

@@ -7,13 +7,6 @@ import torch
 
 import prorandconv as prc
 
-pytest.importorskip("transformers", reason="pip install 'prorandconv[huggingface]'")
-datasets = pytest.importorskip("datasets", reason="pip install 'prorandconv[huggingface]'")
-
-from transformers import Trainer, TrainingArguments  # noqa: E402
-
-from prorandconv.integrations.huggingface import AugmentedTrainer, AugmentingCollator  # noqa: E402
-
 IMAGES = torch.rand(4, 3, 8, 8, generator=torch.Generator().manual_seed(0))
 SAMPLES = [{"pixel_values": x, "labels": n} for n, x in enumerate(IMAGES)]
 
@@ -31,8 +24,21 @@ class Recorder(torch.nn.Module):
         return {"loss": self.weight * 0, "logits": torch.zeros(len(labels), 2)}
 
 
+@pytest.fixture(scope="module")
+def transformers():
+    return pytest.importorskip("transformers", reason="pip install 'prorandconv[huggingface]'")
+
+
+@pytest.fixture(scope="module")
+def adapter(transformers):
+    from prorandconv.integrations import huggingface
+
+    return huggingface
+
+
 @pytest.fixture
 def data():
+    datasets = pytest.importorskip("datasets", reason="pip install 'prorandconv[huggingface]'")
     stored = datasets.Dataset.from_dict({"image": IMAGES.tolist(), "labels": list(range(4))})
     return stored.with_transform(
         lambda found: {
@@ -42,31 +48,33 @@ def data():
     )
 
 
-def test_collator_augments_and_repeats_labels():
-    batch = AugmentingCollator()(SAMPLES)
+def test_collator_augments_and_repeats_labels(adapter):
+    batch = adapter.AugmentingCollator()(SAMPLES)
     assert torch.equal(batch["pixel_values"][:4], IMAGES)
     assert not torch.isclose(batch["pixel_values"][4:], IMAGES).all()
     assert batch["labels"].tolist() == [0, 1, 2, 3] * 2
 
 
-def test_collator_takes_another_that_makes_the_batch():
+def test_collator_takes_another_that_makes_the_batch(adapter):
     def collate(samples):
         return {"image": torch.stack([s["pixel_values"] for s in samples]), "names": ["x"] * 4}
 
-    batch = AugmentingCollator(strategy="augmented", images="image", collate=collate)(SAMPLES)
+    batch = adapter.AugmentingCollator(strategy="augmented", images="image", collate=collate)(
+        SAMPLES
+    )
     assert batch["image"].shape == IMAGES.shape
     assert not torch.isclose(batch["image"], IMAGES).all()
     assert batch["names"] == ["x"] * 4
 
 
-def test_collator_can_be_sent_to_workers():
-    copied = pickle.loads(pickle.dumps(AugmentingCollator(prc.ProRandConv(max_repeats=3))))
+def test_collator_can_be_sent_to_workers(adapter):
+    copied = pickle.loads(pickle.dumps(adapter.AugmentingCollator(prc.ProRandConv(max_repeats=3))))
     assert copied(SAMPLES)["labels"].tolist() == [0, 1, 2, 3] * 2
 
 
 @pytest.fixture
-def options(tmp_path):
-    return TrainingArguments(
+def options(transformers, tmp_path):
+    return transformers.TrainingArguments(
         str(tmp_path),
         num_train_epochs=2,
         per_device_train_batch_size=2,
@@ -80,9 +88,9 @@ def options(tmp_path):
     )
 
 
-def test_trainer_augments_training_batches_only(data, options):
+def test_trainer_augments_training_batches_only(adapter, data, options):
     network = Recorder()
-    trainer = AugmentedTrainer(network, options, train_dataset=data, eval_dataset=data)
+    trainer = adapter.AugmentedTrainer(network, options, train_dataset=data, eval_dataset=data)
     trainer.train()
     trainer.predict(data)
     assert [len(images) for images, _ in network.seen[True]] == [4, 4, 4, 4]
@@ -94,7 +102,11 @@ def test_trainer_augments_training_batches_only(data, options):
         assert torch.equal(images, IMAGES[labels])
 
 
-def test_by_hand_a_trainer_with_the_collator_evaluates_on_augmented_images(data, options):
+def test_by_hand_a_trainer_with_the_collator_evaluates_on_augmented_images(
+    adapter, transformers, data, options
+):
     network = Recorder()
-    Trainer(network, options, eval_dataset=data, data_collator=AugmentingCollator()).evaluate()
+    transformers.Trainer(
+        network, options, eval_dataset=data, data_collator=adapter.AugmentingCollator()
+    ).evaluate()
     assert [len(images) for images, _ in network.seen[False]] == [4, 4]
