@@ -21,6 +21,7 @@ def told(example):
     return found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example_prints_what_its_page_says(example, tmp_path):
     done = subprocess.run(
