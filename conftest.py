@@ -41,6 +41,7 @@ pytest_collect_file = Sybil(
 ).pytest()
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items):
     """The blocks of a document build on each other: one process runs them all, in order."""
     for item in items:
