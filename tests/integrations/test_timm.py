@@ -65,3 +65,9 @@ def test_loader_without_a_prefetcher_is_refused_at_once(augmented, loader):
 def test_wrong_option_is_refused_at_once(augmented, loader):
     with pytest.raises(prc.ProRandConvError, match="max_repeats"):
         augmented(loader(), max_repeats=0)
+
+
+def test_by_hand_augmented_images_have_another_range_than_the_originals(loader):
+    images, _ = next(iter(loader()))
+    assert images.abs().max() > 2
+    assert prc.ProRandConv()(images).abs().max() <= 1
