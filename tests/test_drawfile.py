@@ -227,7 +227,7 @@ NOT_FINITE = {"dtype": "float32", "shape": [1], "data": base64.b64encode(b"\0\0\
     ("change", "named"),
     [
         ({"format": "other"}, "format: got 'other', expected one of .'prorandconv.draw'"),
-        ({"version": 2}, "version: got 2, expected one of .1"),
+        ({"version": 3}, r"version: got 3, expected one of .1"),
         ({"transform": "RandConv"}, "transform: got 'RandConv', expected one of .'ProRandConv'"),
         ({"size": [16]}, "size: got"),
         ({"size": [12.0, 16]}, "size: got"),
@@ -305,3 +305,36 @@ def test_what_is_well_formed_is_read():
         params = ProRandConvParams.from_json(json.dumps(file | {"offsets": stored}))
         assert params.offsets.shape == (18, 12, 16)
         assert params.offsets.eq(0).all()
+
+
+class TestVolumes:
+    """Draws for volumes are files of version 2."""
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"alpha": 3.0},
+            {"mode": "sample", "weights": "different"},
+            {"offsets": None, "p": 0.5},
+        ],
+        ids=str,
+    )
+    def test_a_draw_survives_its_file(self, tmp_path, options):
+        x = torch.randn(2, 1, 4, 6, 5)
+        augment = ProRandConv(spatial_dims=3, max_repeats=2, **options)
+        params = augment.draw(x)
+        params.save(tmp_path / "volume.draw.json")
+        loaded = ProRandConvParams.load(tmp_path / "volume.draw.json")
+        assert json.loads(params.to_json())["version"] == 2
+        assert (loaded.size, loaded.spatial_dims) == ((4, 6, 5), 3)
+        again = ProRandConvParams.from_json(loaded.to_json())
+        assert torch.equal(augment(x, params=again), augment(x, params=loaded))
+        torch.testing.assert_close(
+            augment(x, params=loaded), augment(x, params=params), atol=1e-4, rtol=0
+        )
+
+    def test_a_file_for_volumes_has_three_sides(self):
+        file = json.loads(ProRandConv(spatial_dims=3).draw(torch.randn(1, 3, 3, 3)).to_json())
+        with pytest.raises(ProRandConvError, match=r"^size: got \[3, 3\], expected \(depth, "):
+            ProRandConvParams.from_json(json.dumps(file | {"size": [3, 3]}))

@@ -169,3 +169,52 @@ def test_a_call_under_a_fake_mode_works_also_where_numbers_are_remembered(alpha)
 def test_wrong_arguments_are_named(arguments, named):
     with pytest.raises(ProRandConvError, match=f"^{named}: got .*, expected "):
         gaussian_random_field(**{"count": 1, "size": (4, 4), **arguments})
+
+
+class TestVolumes:
+    """Fields with a depth follow the same law as those of images."""
+
+    @pytest.mark.parametrize("size", [(8, 8, 8), (5, 9, 16), (1, 16, 16), (16, 3, 1), (2, 2, 2)])
+    @pytest.mark.parametrize("alpha", [0.0, 2.0, 6.0, 10.0])
+    def test_each_field_has_zero_mean_and_unit_deviation(self, size, alpha):
+        drawn = gaussian_random_field(3, size, alpha, dtype=torch.float64)
+        assert drawn.shape == (3, *size)
+        assert drawn.mean((1, 2, 3)).abs().max() < 1e-10
+        assert drawn.std((1, 2, 3), correction=0).sub(1).abs().max() < 1e-10
+
+    @pytest.mark.parametrize("alpha", [3.0, 5.0])
+    def test_power_falls_with_the_exponent(self, alpha):
+        drawn = gaussian_random_field(60, (24, 24, 24), alpha, dtype=torch.float64)
+        spectrum = torch.fft.fftn(drawn, dim=(1, 2, 3)).abs().square().log().mean(0)
+        axis = torch.fft.fftfreq(24, dtype=torch.float64)
+        k = torch.hypot(torch.hypot(axis[:, None, None], axis[:, None]), axis)
+        band = (k > 1.5 / 24) & (k < 0.4)
+        x, y = k[band].log(), spectrum[band]
+        x = x - x.mean()
+        assert float((x * y).sum() / (x * x).sum()) == pytest.approx(-alpha, rel=0.05)
+
+    def test_waves_have_the_covariance_of_the_full_transform(self):
+        count, size = 4000, (5, 5, 5)
+        steep = gaussian_random_field(count, size, 10.0, dtype=torch.float64)
+        noise = torch.randn(count, 5, 5, 3, 2, dtype=torch.float64)
+        full = Noise(noise, size, torch.ones(()).double(), 10.0).made()
+        covariances = [f.flatten(1).t() @ f.flatten(1) / count for f in (steep, full)]
+        torch.testing.assert_close(*covariances, atol=6 * math.sqrt(6 / count), rtol=0)
+
+    @pytest.mark.parametrize("size", [(16, 32, 32), (32, 32, 16)])
+    def test_a_field_is_as_smooth_along_its_depth_as_across(self, size):
+        drawn = gaussian_random_field(300, size, 10.0)
+        slopes = [drawn.diff(dim=dim).square().mean((1, 2, 3)) for dim in (1, 2, 3)]
+        shares = [float((slope / sum(slopes)).mean()) for slope in slopes]
+        assert shares == pytest.approx([1 / 3] * 3, abs=0.07)
+
+    def test_its_correlation_is_that_of_the_power_spectrum(self):
+        lags = (0, 4, 8, 16)
+        drawn = gaussian_random_field(2000, (32, 32, 32), 10.0)
+        found = [float((drawn * drawn.roll(lag, 3)).mean()) for lag in lags]
+        axis = torch.fft.fftfreq(32, dtype=torch.float64)
+        k = torch.hypot(torch.hypot(axis[:, None, None], axis[:, None]), axis)
+        k[0, 0, 0] = math.inf
+        power = (32 * k) ** -10.0 / ((32 * k) ** -10.0).sum()
+        expected = [float((power * (2 * math.pi * axis * lag).cos()).sum()) for lag in lags]
+        assert found == pytest.approx(expected, abs=0.03)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torchvision import tv_tensors
 
 from prorandconv import ProRandConv, ProRandConvError, ProRandConvParams
 from prorandconv.functional import displacement, move_labels, pro_rand_conv
@@ -164,3 +165,37 @@ def test_what_cannot_be_moved_is_refused_by_name():
         move_labels(LABELS, shifted(1, chosen=torch.tensor([1]), batch=4))
     with pytest.raises(ProRandConvError, match=r"^displacement: got \(2, 5, 5\), expected \(2, 3"):
         move_labels(LABELS, shifted(1), displacement=torch.zeros(2, 5, 5))
+
+
+class TestVolumes:
+    """Label volumes move as images' masks do."""
+
+    def test_labels_follow_an_off_centre_tap(self):
+        weight = torch.zeros(1, 1, 3, 3, 3)
+        weight[0, 0, 2, 1, 0] = 1.0  # the next plane, the column before
+        params = ProRandConvParams(weight, None, None, None, 2, size=(6, 5, 7))
+        labels = torch.randint(0, 9, (3, 6, 5, 7))
+        moved = move_labels(labels, params)
+        assert torch.equal(moved[:, :-2, :, 2:], labels[:, 2:, :, :-2])
+        assert moved[:, -2:].eq(255).all()
+
+    def test_waves_mixed_before_they_are_made_are_the_mean_of_the_taps(self):
+        x = torch.randn(2, 1, 6, 8, 7, dtype=torch.float64)
+        for mode in ("batch", "sample"):
+            params = ProRandConv(spatial_dims=3, mode=mode, max_repeats=3).draw(x)
+            given = replace(params, offsets=params.offsets.clone())
+            assert given.fields is None
+            torch.testing.assert_close(displacement(params), displacement(given))
+
+    def test_a_transform_moves_masks_and_refuses_boxes(self):
+        augment = ProRandConv(spatial_dims=3, labels="move", offsets=(1.0, 1.0))
+        image = tv_tensors.Image(torch.rand(1, 6, 8, 8))
+        mask = tv_tensors.Mask(torch.randint(0, 4, (6, 8, 8)))
+        params = augment.draw(image)
+        _, moved = augment(image, mask, params)
+        assert torch.equal(moved, move_labels(mask.as_subclass(torch.Tensor), params))
+        boxes = tv_tensors.BoundingBoxes([[0, 0, 2, 2]], format="XYXY", canvas_size=(8, 8))
+        with pytest.raises(
+            ProRandConvError, match=r"^BoundingBoxes: got .*volumes.* expected masks"
+        ):
+            augment(image, boxes)

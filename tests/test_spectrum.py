@@ -17,7 +17,7 @@ def test_waves_leave_out_a_millionth_of_the_variance_at_most(side, alpha):
     k = torch.hypot(frequency[:, None], frequency)
     k[0, 0] = math.inf
     total = (k / k.min()).pow(-alpha).nan_to_num().sum()
-    amplitude = spectrum.wave_amplitudes(side, alpha, torch.float64, CPU)
+    amplitude = spectrum.wave_amplitudes(side, 2, alpha, torch.float64, CPU)
     # both sums count every mode of the full spectrum once
     assert -1e-12 <= total - amplitude.square().sum() <= 1e-6 * total
 
@@ -39,7 +39,7 @@ def test_plain_waves_have_amplitude_one_or_root_two(length):
 
 
 def test_steep_fields_need_few_random_numbers():
-    amplitude = spectrum.wave_amplitudes(224, 10.0, torch.float32, CPU)
+    amplitude = spectrum.wave_amplitudes(224, 2, 10.0, torch.float32, CPU)
     assert amplitude.numel() <= 81
 
 
@@ -57,7 +57,7 @@ def test_no_inference_tensor_is_remembered():
 @pytest.mark.parametrize("alpha", [6.0, 10.0])
 @pytest.mark.parametrize("side", [8, 33, 224])
 def test_the_first_waves_are_those_of_all(side, alpha):
-    amplitude = spectrum.wave_amplitudes(side, alpha, torch.float32, CPU)
+    amplitude = spectrum.wave_amplitudes(side, 2, alpha, torch.float32, CPU)
     count = len(amplitude)
     whole = spectrum.wave_basis(side, True)[:, :count].float()
     by_row, by_column = spectrum.waves((side, side), (count, count), True, torch.float32, CPU)

@@ -144,13 +144,13 @@ class TestFactors:
     @pytest.mark.parametrize("size", [(32, 32), (9, 30), (30, 9), (1, 6), (1, 1)])
     def test_their_product_is_the_fields(self, size, count):
         fields = drawn(size, count=count)
-        sigma, by_row, coefficients, by_column = fields.factors()
+        sigma, coefficients, (by_row, by_column) = fields.factors()
         product = sigma[..., None, None, None] * (by_row @ coefficients @ by_column)
         torch.testing.assert_close(product, fields.made(), atol=1e-5, rtol=0)
 
     def test_those_in_pixels_have_no_sigma(self):
         fields = drawn((9, 30), count=2).in_pixels()
-        sigma, by_row, coefficients, by_column = fields.factors()
+        sigma, coefficients, (by_row, by_column) = fields.factors()
         assert sigma.tolist() == [1, 1]
         torch.testing.assert_close(by_row @ coefficients @ by_column, fields.made())
 
@@ -165,3 +165,32 @@ def test_some_of_several_draws_are_not_made_before_they_are_needed():
     some = fields[torch.tensor([2, 0])]
     assert "_tensor" not in vars(fields)
     assert torch.equal(some.made(), fields.made()[[2, 0]])
+
+
+@pytest.mark.parametrize("size", [(12, 16), (16, 12), (5, 9, 7)])
+def test_making_some_rows_leaves_a_draw_in_double_precision_as_it_is(size):
+    sigma = torch.tensor(0.3, dtype=torch.float64)
+    fields = draw_fields((4,), size, 10.0, sigma)
+    before = fields.coefficients.clone()
+    fields.rows(*(slice(0, 2),) * (len(size) - 1))
+    assert torch.equal(fields.coefficients, before)
+
+
+@pytest.mark.parametrize("size", [(6, 6, 6), (3, 9, 7), (7, 4, 2), (1, 5, 5)])
+class TestVolumes:
+    """Waves with a depth."""
+
+    def test_some_planes_and_rows_are_those_of_the_fields(self, size):
+        fields = draw_fields((6,), size, 10.0, torch.tensor(0.3))
+        some = fields.rows(slice(0, 2), slice(1, 4))
+        torch.testing.assert_close(some, fields.made()[:, 0:2, 1:4], atol=1e-5, rtol=0)
+
+    def test_coefficients_in_pixels_make_the_same_fields(self, size):
+        fields = draw_fields((2, 6), size, 10.0, torch.tensor([0.3, 2.0], dtype=torch.float64))
+        torch.testing.assert_close(fields.in_pixels().made(), fields.made(), atol=1e-11, rtol=0)
+
+    def test_no_offset_is_farther_than_the_bound(self, size):
+        fields = draw_fields((60,), size, 10.0, torch.tensor(0.3))
+        farthest = fields.made().abs().max()
+        assert farthest <= fields.farthest() * (1 + 1e-6)
+        assert fields.farthest() < 2 * farthest

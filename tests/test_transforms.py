@@ -608,3 +608,69 @@ def test_replaced_repeats_show_the_steps_of_one_draw():
     augment = ProRandConv()
     params = augment.draw(x)
     assert torch.equal(augment(x, params=replace(params, repeats=0)), x)
+
+
+class TestVolumes:
+    """spatial_dims=3."""
+
+    @pytest.mark.parametrize("make", [ProRandConv, RandConv])
+    @pytest.mark.parametrize("shape", [(2, 4, 6, 5), (3, 2, 4, 6, 5), (2, 2, 1, 1, 4, 5)])
+    @pytest.mark.parametrize("mode", ["batch", "sample"])
+    def test_shape_and_dtype_are_kept_and_a_draw_replays_bit_for_bit(self, make, shape, mode):
+        x = torch.randn(shape).to(torch.bfloat16)
+        augment = make(spatial_dims=3, mode=mode)
+        params = augment.draw(x, torch.Generator().manual_seed(1))
+        y = augment(x, generator=torch.Generator().manual_seed(1))
+        assert (y.shape, y.dtype) == (x.shape, x.dtype)
+        assert torch.equal(y, augment(x, params=params))
+
+    def test_the_draw_has_three_displacements_for_each_of_27_taps(self):
+        params = ProRandConv(spatial_dims=3).draw(torch.randn(2, 3, 4, 6, 5))
+        assert params.weight.shape == (3, 3, 3, 3, 3)
+        assert params.offsets.shape == (81, 4, 6, 5)
+        assert (params.size, params.spatial_dims, params.channels) == ((4, 6, 5), 3, 3)
+
+    def test_shared_offsets_are_the_same_for_all_taps(self):
+        augment = ProRandConv(spatial_dims=3, shared_offsets=True)
+        fields = augment.draw(torch.randn(1, 4, 6, 5)).offsets.view(27, 3, 4, 6, 5)
+        assert torch.equal(fields, fields[:1].expand_as(fields))
+        assert not torch.equal(fields[0, 0], fields[0, 1])
+
+    def test_the_weights_have_the_variance_of_27_taps(self):
+        x = torch.randn(400, 2, 1, 1, 1)
+        augment = ProRandConv(spatial_dims=3, smoothing=None, mode="sample", offsets=None)
+        assert augment.draw(x).weight.var().item() == pytest.approx(1 / (27 * 2), rel=0.03)
+
+    def test_each_volume_and_channel_is_standardised_over_all_its_voxels(self):
+        x = torch.randn(3, 2, 4, 9, 8)
+        y = ProRandConv(spatial_dims=3, contrast=("standardise",))(x)
+        assert y.mean((2, 3, 4)).abs().max() < 1e-5
+        assert y.var((2, 3, 4), correction=0).sub(1).abs().max() < 1e-2
+        assert y.mean((3, 4)).abs().max() > 0.05, "planes are not standardised one by one"
+
+    def test_the_same_style_at_another_size(self):
+        augment = ProRandConv(spatial_dims=3)
+        params = augment.draw(torch.rand(1, 8, 12, 10)).resized((4, 6, 5))
+        assert augment(torch.rand(1, 4, 6, 5), params=params).shape == (1, 4, 6, 5)
+
+    @pytest.mark.parametrize(
+        ("options", "call", "message"),
+        [
+            ({"spatial_dims": 4}, None, r"^spatial_dims: got 4, expected one of \(2, 3\)"),
+            ({"engine": "native"}, None, r"^engine: got 'native', expected one of .*for volumes"),
+            ({}, torch.rand(4, 6, 5), r"^x: got \(4, 6, 5\), expected volumes of shape \(C, D, H"),
+            ({}, torch.rand(2, 20, 4, 6, 5), r"^x: got .* at most 16 channels.*movedim\(-1, -4\)"),
+            ({}, tv_tensors.Video(torch.rand(4, 3, 8, 8)), r"^x: got 'a Video of shape"),
+        ],
+    )
+    def test_what_does_not_fit_is_refused_by_name(self, options, call, message):
+        with pytest.raises(ProRandConvError, match=message):
+            ProRandConv(**{"spatial_dims": 3, **options})(call)
+
+    def test_a_draw_for_volumes_is_refused_for_images_and_the_other_way_round(self):
+        volume, image = torch.rand(1, 4, 6, 5), torch.rand(1, 4, 6, 5)
+        of_volume, of_image = ProRandConv(spatial_dims=3).draw(volume), ProRandConv().draw(image)
+        with pytest.raises(ProRandConvError, match=r"^params: got .* expected .*spatial_dims=2"):
+            ProRandConv()(image, params=of_volume)
+        with pytest.raises(ProRandConvError, match=r"^params: got .* expected .*spatial_dims=3"):
+            ProRandConv(spatial_dims=3)(volume, params=of_image)

@@ -19,7 +19,7 @@ from torchvision.transforms.v2.functional import (
 from .displacement import composed, displacement
 from .errors import ProRandConvError
 from .labels import images_told_apart, move_labels, move_points
-from .options import Padding
+from .options import Padding, Size
 from .params import BlockParams
 
 POINTS = (tv_tensors.KeyPoints,) if hasattr(tv_tensors, "KeyPoints") else ()
@@ -33,12 +33,12 @@ _ON_AN_EDGE = 33
 distances, whatever the size of the box."""
 
 
-def check_marked(leaves: Sequence[Any]) -> None:
+def check_marked(leaves: Sequence[Any], dims: int) -> None:
     """Refuse maps of labels that would stay where they are because nothing says what they are."""
-    sizes = {leaf.shape[-2:] for leaf in leaves if isinstance(leaf, _IMAGES)}
-    sizes |= {x.shape[-2:] for x in leaves if is_pure_tensor(x) and x.is_floating_point()}
+    sizes = {leaf.shape[-dims:] for leaf in leaves if isinstance(leaf, _IMAGES)}
+    sizes |= {x.shape[-dims:] for x in leaves if is_pure_tensor(x) and x.is_floating_point()}
     for leaf in leaves:
-        if is_pure_tensor(leaf) and not leaf.is_floating_point() and leaf.shape[-2:] in sizes:
+        if is_pure_tensor(leaf) and not leaf.is_floating_point() and leaf.shape[-dims:] in sizes:
             raise ProRandConvError.about(
                 "x",
                 f"a plain tensor of integers of the images' size, {tuple(leaf.shape)}",
@@ -51,15 +51,19 @@ class Motion:
     """How the labels of one call move: all of them by the same displacement."""
 
     params: BlockParams
-    size: tuple[int, int] | None
+    size: Size | None
     """height and width of the images; None if only labels are moved"""
     padding: Padding
     ignore_index: int
 
     def move(self, label: Any) -> Any:
         """A mask, boxes or key points, where the draw takes them."""
-        is_mask = isinstance(label, tv_tensors.Mask)
-        size = tuple(label.shape[-2:] if is_mask else label.canvas_size)
+        is_mask, dims = isinstance(label, tv_tensors.Mask), self.params.spatial_dims
+        if dims == 3 and not is_mask:
+            raise ProRandConvError.about(
+                type(label).__name__, "labels='move' of volumes", "masks, or labels='fixed'"
+            )
+        size = tuple(label.shape[-dims:] if is_mask else label.canvas_size)
         expected = self.size or self.params.size
         if expected not in (None, size):
             name = type(label).__name__

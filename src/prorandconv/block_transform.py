@@ -30,6 +30,7 @@ EPS = 1e-2
 
 P = TypeVar("P", bound=BlockParams)
 Mode = Literal["batch", "sample"]
+_FOR_VOLUMES: tuple[Engine, ...] = ("auto", "eager", "reference")
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,10 @@ class _Source:
 class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
     """What both transforms share: the block's options, and the call.
 
-    Augments float images ``(..., C, H, W)``: plain tensors and ``tv_tensors.Image`` or ``Video``.
-    With several inputs, as in ``v2.Compose``, the images are augmented with one draw; masks, boxes
-    and key points stay as they are or move with them (``labels``); anything else passes through.
+    Augments float images ``(..., C, H, W)``, or volumes ``(..., C, D, H, W)``: plain tensors and
+    ``tv_tensors.Image`` or ``Video``. With several inputs, as in ``v2.Compose``, the images are
+    augmented with one draw; masks, boxes and key points stay as they are or move with them
+    (``labels``; of volumes, masks only); anything else passes through.
     Beside other plain tensors of image shape, images must be marked as ``tv_tensors.Image``. A
     ``Video`` counts as one image: its frames share one draw. Runs without gradients, computes in
     float32 or float64, returns the input's dtype.
@@ -67,6 +69,7 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
     ignore_index: int = 255
     max_channels: int = 16
     engine: Engine = "auto"
+    spatial_dims: Literal[2, 3] = 2
 
     _transformed_types = (is_pure_tensor, tv_tensors.Image, tv_tensors.Video, *LABELS, _Source)
 
@@ -94,7 +97,12 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         if type(self.ignore_index) is not int:
             raise ProRandConvError.about("ignore_index", self.ignore_index, "a whole number")
         checks.whole_number("max_channels", self.max_channels)
+        checks.one_of("spatial_dims", self.spatial_dims, (2, 3))
         checks.one_of("engine", self.engine, ENGINES)
+        if self.spatial_dims == 3 and self.engine not in _FOR_VOLUMES:
+            raise ProRandConvError.about(
+                "engine", self.engine, f"one of {_FOR_VOLUMES} for volumes, spatial_dims=3"
+            )
         if (reason := unavailable(self.engine)) is not None:
             raise ProRandConvError.about("engine", self.engine, f"'auto' or 'eager': {reason}")
 
@@ -146,8 +154,13 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
     def check_inputs(self, flat_inputs: list[Any]) -> None:
         """Refuse inputs that would pass through unseen, or where the image is not certain."""
         checks.sample(flat_inputs[:-1])
+        videos = (leaf for leaf in flat_inputs if isinstance(leaf, tv_tensors.Video))
+        if self.spatial_dims == 3 and (video := next(videos, None)) is not None:
+            raise ProRandConvError.about(
+                "x", f"a Video of shape {tuple(video.shape)}", "volumes, or spatial_dims=2"
+            )
         if self.labels == "move":
-            check_marked(flat_inputs[:-1])
+            check_marked(flat_inputs[:-1], self.spatial_dims)
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The draw that all images of a call share, and how the labels beside them move."""
@@ -156,12 +169,18 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         params, moving = source.params, self.labels == "move"
         if params is None and image is not None:
             params = self.draw(image, source.generator)
+        if isinstance(params, BlockParams) and params.spatial_dims != self.spatial_dims:
+            raise ProRandConvError.about(
+                "params",
+                f"a draw for spatial_dims={params.spatial_dims}",
+                f"one for spatial_dims={self.spatial_dims}, made with draw(x)",
+            )
         if params is None and inputs and moving:
             names = [type(inpt).__name__ for inpt in inputs]
             raise ProRandConvError.about("x", names, "images beside them, or params to replay")
         if not isinstance(params, BlockParams) or not moving:
             return {"params": params, "motion": None}
-        size = None if image is None else (image.shape[-2], image.shape[-1])
+        size = None if image is None else tuple(image.shape[-params.spatial_dims :])
         return {"params": params, "motion": Motion(params, size, self.padding, self.ignore_index)}
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
@@ -202,34 +221,35 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
 
     def _start(self, x: Tensor, generator: torch.Generator | None) -> tuple[Sampler, int]:
         """How to draw for ``x``, and how many images it holds."""
-        checks.images(x, self.max_channels)
-        count = math.prod(x.shape[: -4 if isinstance(x, tv_tensors.Video) else -3])
+        checks.images(x, self.max_channels, self.spatial_dims)
+        own = self.spatial_dims + (2 if isinstance(x, tv_tensors.Video) else 1)
+        count = math.prod(x.shape[:-own])
         return Sampler(count if self.mode == "sample" else None, generator, compute_dtype(x)), count
 
     def _block(
         self, sampler: Sampler, x: Tensor, kernel_size: int, layers: int | None = None
     ) -> dict[str, Any]:
         """Draw the block's tensors; with them, what the draw is for."""
-        channels, height, width = x.shape[-3:]
+        channels, *sides = x.shape[-self.spatial_dims - 1 :]
+        size = tuple(sides)
         weight = sampler.weight(
             kernel_size,
             channels,
+            spatial_dims=self.spatial_dims,
             layers=layers,
             std=self.weight_std,
             smoothing=self.smoothing,
         )
         offsets = gamma = beta = None
         if self.offsets is not None:
-            scale = offset_range(height, width) if self.offsets == "auto" else self.offsets
-            offsets = sampler.offsets(
-                kernel_size, (height, width), scale, self.alpha, self.shared_offsets
-            )
+            scale = offset_range(*size) if self.offsets == "auto" else self.offsets
+            offsets = sampler.offsets(kernel_size, size, scale, self.alpha, self.shared_offsets)
         options = self._options
         if "affine" in options["contrast"]:
             gamma = sampler.normal(channels, std=self.gamma_std)
             beta = sampler.normal(channels, std=self.beta_std)
         drawn = {"weight": weight, "offsets": offsets, "gamma": gamma, "beta": beta}
-        return drawn | {"size": (height, width), "options": options}
+        return drawn | {"size": size, "options": options}
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -246,11 +266,11 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
 
 
-def offset_range(height: int, width: int) -> Range:
+def offset_range(*size: int) -> Range:
     """Range of σ_Δ for images of this size: the paper's two values, and between them.
 
     The paper takes b_Δ = 0.2 pixels for 32-pixel digits and 0.5 for 224-pixel photos, "because the
-    deformation scale is affected by the size of the image". Up to 64 pixels (of the shorter side)
+    deformation scale is affected by the size of the image". Up to 64 pixels (of the shortest side)
     b_Δ is 0.2, from 224 on 0.5, and between them linear in the logarithm of the size.
 
     Example:
@@ -258,6 +278,6 @@ def offset_range(height: int, width: int) -> Range:
         ((0.01, 0.2), (0.01, 0.5))
     """
     small, large = (64, 0.2), (224, 0.5)
-    side = min(max(min(height, width), small[0]), large[0])
+    side = min(max(min(size), small[0]), large[0])
     way = math.log(side / small[0]) / math.log(large[0] / small[0])
     return (EPS, small[1] + way * (large[1] - small[1]))

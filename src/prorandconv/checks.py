@@ -12,6 +12,7 @@ from torch import Tensor
 from torchvision import tv_tensors
 
 from .errors import ProRandConvError
+from .options import Size
 
 Range = tuple[float, float]
 Option = TypeVar("Option")
@@ -56,8 +57,8 @@ def sample(leaves: Sequence[Any]) -> None:
         )
 
 
-def images(x: Tensor, max_channels: int | None = None) -> None:
-    """Refuse what cannot be augmented."""
+def images(x: Tensor, max_channels: int | None = None, dims: int = 2) -> None:
+    """Refuse what cannot be augmented: images, or with three ``dims`` volumes, have such axes."""
     if not x.is_floating_point():
         raise ProRandConvError.about(
             "x",
@@ -65,17 +66,21 @@ def images(x: Tensor, max_channels: int | None = None) -> None:
             "floating point images, normalised as the network eats them; convert with "
             "torchvision.transforms.v2.ToDtype(torch.float32, scale=True) and Normalize",
         )
-    if x.dim() < 3:
+    sides = "D, H, W" if dims == 3 else "H, W"
+    if x.dim() < dims + 1:
+        kind = "volumes" if dims == 3 else "images"
         raise ProRandConvError.about(
-            "x", tuple(x.shape), "images of shape (C, H, W) or (N, C, H, W)"
+            "x", tuple(x.shape), f"{kind} of shape (C, {sides}) or (N, C, {sides})"
         )
-    if max_channels is not None and x.shape[-3] > max_channels:
+    channels = x.shape[-dims - 1]
+    if max_channels is not None and channels > max_channels:
+        other = "for images, spatial_dims=2" if dims == 3 else "for volumes, spatial_dims=3"
         raise ProRandConvError.about(
             "x",
             tuple(x.shape),
-            f"images (..., C, H, W) of at most {max_channels} channels. If the channels come last, "
-            "use x.movedim(-1, -3); a volume is augmented slice by slice; for images of "
-            f"{x.shape[-3]} channels, say max_channels={x.shape[-3]}",
+            f"shape (..., C, {sides}) with at most {max_channels} channels. If the channels come "
+            f"last, use x.movedim(-1, -{dims + 1}); {other}; for {channels} channels, say "
+            f"max_channels={channels}",
         )
 
 
@@ -104,12 +109,15 @@ def whole_number(argument: str, value: int) -> int:
     return value
 
 
-def size(argument: str, value: Any) -> tuple[int, int]:
-    """Height and width of at least a pixel."""
+def size(argument: str, value: Any, dims: int = 2) -> Size:
+    """Height and width of at least a pixel, after the depth where there are three ``dims``."""
     sides = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else []
-    if len(sides) != 2 or not all(type(side) is int and side >= 1 for side in sides):
-        raise ProRandConvError.about(argument, value, "(height, width) in pixels, e.g. (224, 224)")
-    return sides[0], sides[1]
+    if len(sides) != dims or not all(type(side) is int and side >= 1 for side in sides):
+        expected = "(height, width) in pixels, e.g. (224, 224)"
+        if dims == 3:
+            expected = "(depth, height, width) in voxels, e.g. (64, 128, 128)"
+        raise ProRandConvError.about(argument, value, expected)
+    return tuple(sides)
 
 
 def interval(argument: str, value: Any, *, above_zero: bool = False) -> Range:

@@ -13,16 +13,17 @@ from torch import Tensor
 from . import checks
 from .caching import cached
 from .errors import ProRandConvError
-from .ops.formulas import wrap
-from .options import PADDINGS, Padding
+from .ops.formulas import over_images, wrap
+from .options import PADDINGS, Padding, Size
 from .params import BlockParams
+from .synthesis import Waves
 
 Border = Padding | Literal["extended"]
 """What lies outside of the image; ``"extended"``: more image, displaced as the nearest pixel is."""
 
 
 def displacement(
-    params: BlockParams, size: tuple[int, int] | None = None, *, padding: Padding | None = None
+    params: BlockParams, size: Size | None = None, *, padding: Padding | None = None
 ) -> Tensor:
     """How far away each pixel of the augmented images has been in the original, in pixels.
 
@@ -41,7 +42,8 @@ def displacement(
         padding: border mode, by default that of the draw's options, or else ``"zeros"``.
 
     Returns:
-        Tensor ``(2, H, W)`` of dy and dx; with one draw per image, ``(N, 2, H, W)``.
+        Tensor ``(2, H, W)`` of dy and dx; with one draw per image, ``(N, 2, H, W)``. For volumes,
+        ``(3, D, H, W)`` of dz, dy and dx.
 
     Example:
         >>> from prorandconv import ProRandConv
@@ -58,18 +60,18 @@ def displacement(
     return composed(params, size, checks.one_of("padding", padding, PADDINGS))
 
 
-def composed(params: BlockParams, size: tuple[int, int] | None, border: Border) -> Tensor:
+def composed(params: BlockParams, size: Size | None, border: Border) -> Tensor:
     """The displacement of all repetitions, (2, H, W) or (N, 2, H, W)."""
-    size = _size(params, size)
-    weight, offsets, mix = params.weight, params.offsets, getattr(params, "mix", None)
+    size, dims = _size(params, size), params.spatial_dims
+    weight, offsets, mix = params.weight, _offsets(params), getattr(params, "mix", None)
     repeats = params.repeats
     if isinstance(repeats, int):
-        weight, offsets = weight.unsqueeze(0), None if offsets is None else offsets.unsqueeze(0)
+        weight, offsets = weight.unsqueeze(0), None if offsets is None else offsets[None]
         repeats = (0,) if params.identity else (repeats,)
     elif params.chosen is not None:
         chosen = set(params.chosen.tolist())
         repeats = tuple(times if n in chosen else 0 for n, times in enumerate(repeats))
-    kernels = weight.unbind(-5) if params.layered else (weight,)
+    kernels = weight.unbind(-dims - 3) if params.layered else (weight,)
     steps = (_step(kernel, offsets, size, border) for kernel in kernels)
     total: Tensor | None = None
     parts = _each(steps, repeats) if params.layered else _powers(next(steps), repeats, border)
@@ -81,9 +83,9 @@ def composed(params: BlockParams, size: tuple[int, int] | None, border: Border) 
             where = torch.tensor(active, device=total.device)
             total = total.index_copy(0, where, _followed(part[where], total[where], border))
     if total is None:
-        total = weight.new_zeros(len(repeats), 2, *size)
+        total = weight.new_zeros(len(repeats), dims, *size)
     if mix is not None:
-        total = total * (1 - mix.view(-1, 1, 1, 1))
+        total = total * over_images(1 - mix.view(-1), dims + 1)
     total = total.flip(1) * _half(size, total.dtype, total.device)
     return total if params.per_image else total.squeeze(0)
 
@@ -108,19 +110,29 @@ def _powers(
             step = _followed(step, step, border)
 
 
-def _step(weight: Tensor, offsets: Tensor | None, size: tuple[int, int], border: Border) -> Tensor:
+def _offsets(params: BlockParams) -> Tensor | Waves | None:
+    """The offsets, of volumes as waves: all of them as numbers would take much memory."""
+    fields = params.fields
+    if isinstance(fields, Waves) and fields.dims == 3 and not fields.tracked:
+        return fields.in_pixels()
+    return params.offsets
+
+
+def _step(weight: Tensor, offsets: Tensor | Waves | None, size: Size, border: Border) -> Tensor:
     """One repetition: the mean of the taps' positions (N, 2, H, W), as x and y of half an image."""
-    count, kernel_size = len(weight), weight.shape[-1]
+    count, kernel_size, dims = len(weight), weight.shape[-1], len(size)
     kind = (weight.dtype, weight.device)
-    magnitude = weight.abs().sum((-4, -3)).view(count, 1, kernel_size**2)
+    magnitude = weight.abs().sum((-dims - 2, -dims - 1)).view(count, 1, kernel_size**dims)
     tiny = torch.finfo(weight.dtype).tiny
     share = magnitude / magnitude.sum(-1, keepdim=True).clamp_min(tiny)
-    taps = torch.matmul(share, _taps(kernel_size, *kind)).view(count, 2, 1, 1)
+    taps = torch.matmul(share, _taps(kernel_size, dims, *kind)).view(count, dims, *(1,) * dims)
     if offsets is None:
         step = taps.expand(-1, -1, *size)
+    elif isinstance(offsets, Waves):
+        step = offsets.mixed(share).made().to(weight) + taps
     else:
-        fields = offsets.to(weight).reshape(count, kernel_size**2, 2 * math.prod(size))
-        step = torch.bmm(share, fields).view(count, 2, *size).add_(taps)
+        fields = offsets.to(weight).reshape(count, kernel_size**dims, dims * math.prod(size))
+        step = torch.bmm(share, fields).view(count, dims, *size).add_(taps)
     if border in ("reflect", "replicate"):
         here = pixels(size, *kind)
         axes = zip((step + here).unbind(1), size, strict=True)
@@ -130,50 +142,47 @@ def _step(weight: Tensor, offsets: Tensor | None, size: tuple[int, int], border:
 
 def _followed(step: Tensor, before: Tensor, border: Border) -> Tensor:
     """A step, and after it what happened before, sampled where the step leads."""
-    size = (step.shape[-2], step.shape[-1])
-    grid = step + _centres(size, step.dtype, step.device)
-    sampled = F.grid_sample(
-        before, grid.permute(0, 2, 3, 1), padding_mode="border", align_corners=False
-    )
+    grid = step + _centres(tuple(step.shape[2:]), step.dtype, step.device)
+    sampled = F.grid_sample(before, grid.movedim(1, -1), padding_mode="border", align_corners=False)
     if border == "zeros":
         sampled.masked_fill_(grid.abs().amax(1, keepdim=True) > 1, 0)  # has left the image
     return step + sampled
 
 
 @cached(maxsize=16)
-def pixels(size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Row and column of each pixel, (2, H, W)."""
+def pixels(size: Size, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Row and column of each pixel, (2, H, W); of each voxel plane, row and column."""
     sides = [torch.arange(side, dtype=dtype, device=device) for side in size]
     return torch.stack(torch.meshgrid(*sides, indexing="ij"))
 
 
 @cached(maxsize=16)
-def _centres(size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:
+def _centres(size: Size, dtype: torch.dtype, device: torch.device) -> Tensor:
     """X and y of each pixel's centre (2, H, W) from -1 to 1, as grid_sample has them."""
     centres = (pixels(size, dtype, device) + 0.5) / _half(size, dtype, device) - 1
     return centres.flip(0).contiguous()
 
 
 @cached(maxsize=16)
-def _half(size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:
+def _half(size: Size, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Half the height and width, (2, 1, 1)."""
-    return torch.tensor(size, dtype=dtype, device=device).view(2, 1, 1) / 2
+    return over_images(torch.tensor(size, dtype=dtype, device=device), len(size)) / 2
 
 
 @cached(maxsize=16)
-def _taps(kernel_size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Row and column (k², 2) of a kernel's taps, from the middle."""
-    taps = pixels((kernel_size, kernel_size), dtype, device) - kernel_size // 2
-    return taps.view(2, -1).t()
+def _taps(kernel_size: int, dims: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Row and column (k², 2) of a kernel's taps, from the middle; of three ``dims``, (k³, 3)."""
+    taps = pixels((kernel_size,) * dims, dtype, device) - kernel_size // 2
+    return taps.flatten(1).t()
 
 
-def _size(params: BlockParams, size: tuple[int, int] | None) -> tuple[int, int]:
+def _size(params: BlockParams, size: Size | None) -> Size:
     """Height and width of the images that a draw is asked about."""
     if size is None:
         if params.size is None:
             raise ProRandConvError.about("size", None, "(height, width): this draw has none")
         return params.size
-    size = checks.size("size", size)
+    size = checks.size("size", size, params.spatial_dims)
     if params.offsets is not None and size != params.size:
         raise ProRandConvError.about(
             "size", size, f"{params.size}, for which the draw is, or params.resized({size})"

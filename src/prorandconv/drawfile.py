@@ -1,7 +1,8 @@
 """The draw file: one draw and the options it was made with, as JSON. ``docs/draws.md`` defines it.
 
 Python and the playground (``play/drawfile.js``) read and write the same files. Files of version 1
-stay readable: a change of the format is a new version, beside which this one is still read.
+stay readable: a change of the format is a new version, beside which this one is still read. Draws
+for volumes, which the playground does not have, are version 2.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from torch import Tensor
 
 from . import checks
 from .errors import ProRandConvError
-from .options import BOUNDS, CONTRAST_PARTS, OUTPUTS, PADDINGS
+from .options import BOUNDS, CONTRAST_PARTS, OUTPUTS, PADDINGS, Size
 from .synthesis import Fields, Noise, Waves
 
-FORMAT, VERSION = "prorandconv.draw", 1
+FORMAT = "prorandconv.draw"
+VERSIONS = {2: 1, 3: 2}
+"""Version of a file by the axes of what its draw is for: images, or volumes."""
 DTYPES = {"float32": "<f4", "float64": "<f8"}
 """What numbers may be stored as: little-endian, row by row."""
 NO_RANGE = {"bound": None, "output": "tanh", "mean": (0.5,), "std": (0.5,)}
@@ -38,12 +41,13 @@ def text_of(parts: Mapping[str, Any], transform: str) -> str:
         raise ProRandConvError.about("options", None, "those of the transform, as in its draw(x)")
     chosen = parts["chosen"]
     extra = NO_RANGE if transform == "RandConv" else {}
+    dims = 3 if len(parts["size"] or ()) == 3 else 2
     file = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSIONS[dims],
         "transform": transform,
         "options": _options({**extra, **parts["options"]}),
-        "size": checks.size("size", parts["size"]),
+        "size": checks.size("size", parts["size"], dims),
         "repeats": parts["repeats"],
         "layered": parts["layered"],
         "chosen": None if chosen is None else chosen.tolist(),
@@ -64,9 +68,10 @@ def parts_of(text: str, transform: str) -> dict[str, Any]:
     except (json.JSONDecodeError, RecursionError) as problem:
         raise ProRandConvError.about("the file", text[:20], f"JSON; {problem}") from None
     checks.one_of("format", file["format"], (FORMAT,))
-    checks.one_of("version", file["version"], (VERSION,))
+    checks.one_of("version", file["version"], tuple(VERSIONS.values()))
     checks.one_of("transform", file["transform"], (transform,))
-    options, size = _options(file["options"]), checks.size("size", file["size"])
+    dims = next(dims for dims, version in VERSIONS.items() if version == file["version"])
+    options, size = _options(file["options"]), checks.size("size", file["size"], dims)
     repeats, batch = file["repeats"], file["batch"]
     if batch is not None and not isinstance(batch, int):
         raise ProRandConvError.about("batch", batch, "a number of images, or null")
@@ -198,26 +203,29 @@ def _stored_fields(fields: Fields | Tensor | None) -> dict[str, Any] | None:
     )
 
 
-def _fields(given: Any, size: tuple[int, int]) -> Fields | None:
+def _fields(given: Any, size: Size) -> Fields | None:
     if given is None:
         return None
-    stored, side = _entries("offsets", given), max(size)
+    stored, side, dims = _entries("offsets", given), max(size), len(size)
+    fields = "2k²" if dims == 2 else "3k³"
     if checks.one_of("offsets, kind", stored["kind"], ("waves", "noise")) == "noise":
         alpha = checks.number("offsets, alpha", stored["alpha"], low=0)
         sigma = _tensor("offsets, sigma", stored["sigma"])
         noise = _tensor("offsets, noise", stored["noise"])
-        modes = (side, side // 2 + 1, 2)
-        if noise.dim() < 4 or noise.shape[-3:] != modes or noise.shape[:-4] != sigma.shape:
-            expected = f"(2k², *{modes}) after the dimensions of sigma, {tuple(sigma.shape)}"
+        modes = (*(side,) * (dims - 1), side // 2 + 1, 2)
+        leading, given_modes = noise.shape[: -dims - 2], noise.shape[-dims - 1 :]
+        if noise.dim() < dims + 2 or given_modes != modes or leading != sigma.shape:
+            expected = f"({fields}, *{modes}) after the dimensions of sigma, {tuple(sigma.shape)}"
             raise ProRandConvError.about("offsets, noise", tuple(noise.shape), expected)
         return Noise(noise, size, sigma.to(noise.dtype), alpha)
     checks.one_of("offsets, side", stored["side"], (side,))
     coefficients = _tensor("offsets, coefficients", stored["coefficients"])
-    counts = coefficients.shape[-2:]
-    if coefficients.dim() < 3 or not 1 <= min(counts) <= max(counts) <= side:
+    counts = coefficients.shape[-dims:]
+    if coefficients.dim() < dims + 1 or not 1 <= min(counts) <= max(counts) <= side:
+        waves = "R, R'" if dims == 2 else "R, R', R''"
         raise ProRandConvError.about(
             "offsets, coefficients",
             tuple(coefficients.shape),
-            f"(2k², R, R') with R and R' from 1 to {side}",
+            f"({fields}, {waves}) with {waves.replace(', ', ' and ', 1)} from 1 to {side}",
         )
     return Waves(coefficients, size, None)

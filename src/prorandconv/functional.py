@@ -1,11 +1,14 @@
 """The maths of random convolutions: no randomness, no state; (images, parameters) -> images.
 
-Images are floating point, ``(N, C, H, W)`` unless a function says otherwise.
+Images are floating point, ``(N, C, H, W)`` unless a function says otherwise; volumes have a depth D
+before H, and kernels of volumes are ``(C_out, C_in, k, k, k)``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
+from functools import reduce
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +21,7 @@ from .errors import ProRandConvError
 from .labels import move_labels as move_labels
 from .ops import Engine
 from .ops.block import Block, Contrast
-from .ops.formulas import contrasted, pad_same, standardised
+from .ops.formulas import contrasted, over_images, pad_same, standardised
 from .options import CONTRAST_PARTS, PADDINGS, STANDARDISE_EPS, Bound, Output
 from .options import ContrastPart as ContrastPart
 from .options import Padding as Padding
@@ -30,14 +33,15 @@ def random_conv(x: Tensor, weight: Tensor, padding: Padding = "zeros") -> Tensor
     """Convolve images with one kernel, keeping their size.
 
     Args:
-        x: images ``(N, C_in, H, W)``.
+        x: images ``(N, C_in, H, W)``, or volumes.
         weight: ``(C_out, C_in, k, k)``, k odd.
         padding: border mode, ``"zeros"``, ``"reflect"`` or ``"replicate"``.
     """
     _check_convolution(x, weight, None, padding)
     if x.numel() == 0:
         return _nothing(x, weight)
-    return F.conv2d(pad_same(x, weight.shape[-1], padding), weight)
+    convolve = F.conv3d if x.dim() == 5 else F.conv2d
+    return convolve(pad_same(x, weight.shape[-1], padding), weight)
 
 
 def deform_conv(
@@ -53,9 +57,10 @@ def deform_conv(
     ``padding=(k - 1) // 2``.
 
     Args:
-        x: images ``(N, C_in, H, W)``.
+        x: images ``(N, C_in, H, W)``, or volumes.
         weight: ``(C_out, C_in, k, k)``, k odd.
-        offsets: ``(2k², H, W)`` in pixels, ``(dy, dx)`` for each tap, row by row.
+        offsets: ``(2k², H, W)`` in pixels, ``(dy, dx)`` for each tap, row by row; for volumes
+            ``(3k³, D, H, W)``, ``(dz, dy, dx)`` for each tap.
         padding: border mode, ``"zeros"``, ``"reflect"`` or ``"replicate"``.
         engine: which implementation; see :mod:`prorandconv.ops`.
 
@@ -68,7 +73,7 @@ def deform_conv(
     _check_convolution(x, weight, offsets, padding)
     if x.numel() == 0:
         return _nothing(x, weight)
-    block = Block(weight, offsets, (x.shape[-2], x.shape[-1]), padding)
+    block = Block(weight, offsets, tuple(x.shape[2:]), padding)
     return ops.apply(x, block, Contrast(standardise=False, tanh=False), 1, engine)
 
 
@@ -76,6 +81,7 @@ def gaussian_window(
     kernel_size: int,
     sigma: float | Tensor,
     *,
+    spatial_dims: int = 2,
     dtype: torch.dtype | None = None,
     device: torch.device | None = None,
 ) -> Tensor:
@@ -84,6 +90,7 @@ def gaussian_window(
     Args:
         kernel_size: side k of the kernel, odd.
         sigma: width of the filter; a tensor of shape ``(...)`` gives ``(..., k, k)``.
+        spatial_dims: 2 for kernels of images, 3 for those of volumes, ``(..., k, k, k)``.
         dtype: of the result, by default sigma's or torch's default.
         device: of the result, by default sigma's or the CPU.
 
@@ -95,15 +102,18 @@ def gaussian_window(
     """
     checks.kernel_size("kernel_size", kernel_size)
     sigma = torch.as_tensor(sigma, dtype=dtype, device=device)
-    distance = _half_squared_distance(kernel_size, sigma.dtype, sigma.device)
-    return torch.exp(distance / -sigma.square().view(*sigma.shape, 1, 1))
+    checks.one_of("spatial_dims", spatial_dims, (2, 3))
+    distance = _half_squared_distance(kernel_size, spatial_dims, sigma.dtype, sigma.device)
+    return torch.exp(distance / -over_images(sigma.square(), spatial_dims))
 
 
 @cached(maxsize=16)
-def _half_squared_distance(kernel_size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """(i² + j²) / 2 of a kernel's taps (k, k), from the middle."""
+def _half_squared_distance(
+    kernel_size: int, dims: int, dtype: torch.dtype, device: torch.device
+) -> Tensor:
+    """(i² + j²) / 2 of a kernel's taps (k, k), from the middle; with three ``dims``, (k, k, k)."""
     tap = torch.arange(kernel_size, dtype=dtype, device=device) - kernel_size // 2
-    return (tap.square()[:, None] + tap.square()) / 2
+    return reduce(lambda total, axis: total[..., None] + axis, [tap.square()] * dims) / 2
 
 
 def contrast(
@@ -115,6 +125,7 @@ def contrast(
     standardise: bool = True,
     affine: bool = True,
     tanh: bool = True,
+    spatial_dims: int = 2,
 ) -> Tensor:
     """Contrast diversification (Eq. 3): standardise, affine, tanh, each of them switchable.
 
@@ -126,6 +137,7 @@ def contrast(
         standardise: whether to standardise.
         affine: whether to scale and shift.
         tanh: whether to squash into [-1, 1].
+        spatial_dims: 2 for images, 3 for volumes ``(..., C, D, H, W)``.
 
     Example:
         >>> x = torch.randn(2, 3, 8, 8)
@@ -137,16 +149,18 @@ def contrast(
         raise ProRandConvError.about(
             "gamma, beta", (gamma, beta), "both tensors of shape (C,), or neither"
         )
-    checks.images(x)
+    checks.one_of("spatial_dims", spatial_dims, (2, 3))
+    checks.images(x, dims=spatial_dims)
+    channels = (x.shape[-spatial_dims - 1],)
     for name, tensor in (("gamma", gamma), ("beta", beta)):
         _check_like(x, name, tensor)
-        if tensor is not None and tuple(tensor.shape) != x.shape[-3:-2]:
+        if tensor is not None and tuple(tensor.shape) != channels:
             raise ProRandConvError.about(
-                name, tuple(tensor.shape), f"(C,) = {tuple(x.shape[-3:-2])} for these images"
+                name, tuple(tensor.shape), f"(C,) = {channels} for these images"
             )
     if not affine:
         gamma = beta = None
-    return contrasted(x, Contrast(standardise, gamma, beta, tanh, eps))
+    return contrasted(x, Contrast(standardise, gamma, beta, tanh, eps), spatial_dims)
 
 
 def pro_rand_conv(
@@ -165,7 +179,7 @@ def pro_rand_conv(
     """Apply one draw of Pro-RandConv (Algorithm 1, lines 11 to 14).
 
     Args:
-        x: floating point images ``(..., C, H, W)``.
+        x: floating point images ``(..., C, H, W)``, or volumes if the draw is for volumes.
         params: the draw, from :meth:`ProRandConv.draw`.
         contrast: which of ``"standardise"``, ``"affine"``, ``"tanh"`` follow each convolution.
         eps: added to the variance when standardising.
@@ -185,9 +199,10 @@ def pro_rand_conv(
     if result is x:
         return x
     if bound == "standardise":
-        result = standardised(result, eps)
+        result = standardised(result, eps, params.spatial_dims)
     if bound == "clamp" or output == "pixels":
-        centre, scale = _per_channel(mean, result), _per_channel(std, result)
+        dims = params.spatial_dims
+        centre, scale = _per_channel(mean, result, dims), _per_channel(std, result, dims)
         if bound == "clamp":
             result = torch.clamp(result, (0 - centre) / scale, (1 - centre) / scale)
         if output == "pixels":
@@ -207,7 +222,7 @@ def rand_conv(
     """Apply one draw of RandConv (Xu et al.): one convolution, or none, optionally mixed with x.
 
     Args:
-        x: floating point images ``(..., C, H, W)``.
+        x: floating point images ``(..., C, H, W)``, or volumes if the draw is for volumes.
         params: the draw, from :meth:`RandConv.draw`.
         contrast: parts of contrast diversification that follow the convolution, by default none.
         eps: added to the variance when standardising.
@@ -223,7 +238,7 @@ def rand_conv(
         return x
     share = params.of_chosen().mix
     if share is not None:
-        share = share.to(result)[..., None, None, None]
+        share = over_images(share.to(result), params.spatial_dims + 1)
         result = torch.lerp(result, _chosen(x, params).to(result.dtype), share)
     return _finish(x, params, result)
 
@@ -242,7 +257,7 @@ def _blocks(
     engine: Engine,
 ) -> Tensor:
     """Repeat the block on the chosen images (n, C, H, W); ``x`` itself if none is to change."""
-    checks.images(x)
+    checks.images(x, dims=params.spatial_dims)
     if padding not in PADDINGS:
         raise ProRandConvError.about("padding", padding, f"one of {PADDINGS}")
     if x.numel() == 0 or params.identity:
@@ -256,13 +271,13 @@ def _blocks(
         gamma, beta = _to(params.gamma, images), _to(params.beta, images)
     standardise, tanh = "standardise" in parts, "tanh" in parts
     after = Contrast(standardise, gamma, beta, tanh, eps)
-    size = (images.shape[-2], images.shape[-1])
+    size = tuple(images.shape[2:])
     reach = None if images.device.type == "cpu" else params.reach
     if not params.layered:
         block = Block(weight, offsets, size, padding, reach)
         return ops.apply(images, block, after, params.repeats, engine)
     most = max(params.repeats) if isinstance(params.repeats, tuple) else params.repeats
-    for number, layer in enumerate(weight.unbind(-5)[:most]):
+    for number, layer in enumerate(weight.unbind(-params.spatial_dims - 3)[:most]):
         block = Block(layer, offsets, size, padding, reach)
         images = ops.apply(images, block, after, params.in_layer(number), engine)
     return images
@@ -284,7 +299,7 @@ def _offsets(params: BlockParams, images: Tensor) -> Tensor | Waves | None:
 
 def _chosen(x: Tensor, params: BlockParams) -> Tensor:
     """The images that are augmented, as (n, C, H, W)."""
-    images = x.reshape(-1, *x.shape[-3:])
+    images = x.reshape(-1, *x.shape[-params.spatial_dims - 1 :])
     return images if params.chosen is None else images[params.chosen.to(x.device)]
 
 
@@ -292,39 +307,42 @@ def _finish(x: Tensor, params: BlockParams, result: Tensor) -> Tensor:
     """Put the augmented images back among the others, in x's shape, dtype and memory format."""
     result = result.to(x.dtype)
     if params.chosen is not None:
-        everything = x.reshape(-1, *x.shape[-3:]).clone()
+        everything = x.reshape(-1, *x.shape[-params.spatial_dims - 1 :]).clone()
         result = everything.index_copy_(0, params.chosen.to(x.device), result)
     result = result.reshape(x.shape)
-    if (
-        x.dim() == 4
-        and not x.is_contiguous()
-        and x.is_contiguous(memory_format=torch.channels_last)
-    ):
-        return result.contiguous(memory_format=torch.channels_last)
+    last = torch.channels_last_3d if params.spatial_dims == 3 else torch.channels_last
+    batched = x.dim() == params.spatial_dims + 2
+    if batched and not x.is_contiguous() and x.is_contiguous(memory_format=last):
+        return result.contiguous(memory_format=last)
     return result
 
 
 def _nothing(x: Tensor, weight: Tensor) -> Tensor:
     """The convolution of images without a single number."""
-    return x.new_zeros(len(x), len(weight), *x.shape[-2:])
+    return x.new_zeros(len(x), len(weight), *x.shape[2:])
 
 
 def _to(tensor: Tensor | None, images: Tensor) -> Tensor | None:
     return None if tensor is None else tensor.to(images)
 
 
-def _per_channel(value: float | Sequence[float], images: Tensor) -> Tensor:
+def _per_channel(value: float | Sequence[float], images: Tensor, dims: int) -> Tensor:
     """A number, or one per channel, as a tensor that broadcasts over images."""
-    return torch.as_tensor(value, dtype=images.dtype, device=images.device).reshape(-1, 1, 1)
+    numbers = torch.as_tensor(value, dtype=images.dtype, device=images.device)
+    return over_images(numbers.reshape(-1), dims)
 
 
 def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, padding: Padding) -> None:
     checks.images(x)
-    if x.dim() != 4:
-        raise ProRandConvError.about("x", tuple(x.shape), "images of shape (N, C, H, W)")
-    if weight.dim() != 4 or weight.shape[-1] != weight.shape[-2] or weight.shape[-1] % 2 == 0:
+    if x.dim() not in (4, 5):
         raise ProRandConvError.about(
-            "weight", tuple(weight.shape), "a kernel of shape (C_out, C_in, k, k) with k odd"
+            "x", tuple(x.shape), "images of shape (N, C, H, W) or volumes (N, C, D, H, W)"
+        )
+    dims, kernel = x.dim() - 2, weight.shape[2:]
+    if weight.dim() != x.dim() or len(set(kernel)) > 1 or kernel[0] % 2 == 0:
+        sides = ", ".join("k" * dims)
+        raise ProRandConvError.about(
+            "weight", tuple(weight.shape), f"a kernel of shape (C_out, C_in, {sides}) with k odd"
         )
     if weight.shape[1] != x.shape[1]:
         raise ProRandConvError.about(
@@ -332,10 +350,11 @@ def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, paddin
         )
     _check_like(x, "weight", weight)
     _check_like(x, "offsets", offsets)
-    expected = (2 * weight.shape[-1] ** 2, x.shape[-2], x.shape[-1])
+    expected = (dims * weight.shape[-1] ** dims, *x.shape[2:])
     if offsets is not None and tuple(offsets.shape) != expected:
+        shape = "(2k², H, W)" if dims == 2 else "(3k³, D, H, W)"
         raise ProRandConvError.about(
-            "offsets", tuple(offsets.shape), f"(2k², H, W) = {expected} for this kernel and image"
+            "offsets", tuple(offsets.shape), f"{shape} = {expected} for this kernel and image"
         )
     if padding not in PADDINGS:
         raise ProRandConvError.about("padding", padding, f"one of {PADDINGS}")
@@ -360,20 +379,21 @@ def _check_kind(params: object, kind: type[BlockParams]) -> None:
 
 def _check_params(x: Tensor, params: BlockParams) -> None:
     """Refuse to replay a draw on images it was not made for."""
-    channels, height, width = x.shape[-3:]
-    count = x.numel() // (channels * height * width)
-    if params.weight.shape[-3] != channels:
+    channels, *sides = x.shape[-params.spatial_dims - 1 :]
+    size = tuple(sides)
+    count = x.numel() // (channels * math.prod(size))
+    if params.channels != channels:
         raise ProRandConvError.about(
             "params",
-            f"a draw for {params.weight.shape[-3]} channels",
+            f"a draw for {params.channels} channels",
             f"one for the images' {channels} channels; make it with draw(x)",
         )
-    if params.displaced and params.size != (height, width):
+    if params.displaced and params.size != size:
         raise ProRandConvError.about(
             "params",
             f"a draw for images of {params.size} pixels",
-            f"one for the images' {(height, width)} pixels; make it with draw(x), or use "
-            f"params.resized({(height, width)})",
+            f"one for the images' {size} pixels; make it with draw(x), or use "
+            f"params.resized({size})",
         )
     if isinstance(params.repeats, tuple) and len(params.repeats) != count:
         raise ProRandConvError.about(

@@ -13,6 +13,7 @@ from torch import Tensor
 from .displacement import displacement as displacement_of
 from .displacement import pixels
 from .errors import ProRandConvError
+from .ops.formulas import over_images
 from .params import BlockParams
 
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -33,8 +34,9 @@ def move_labels(
     """Move labels as a draw moves the pictures, by nearest neighbour.
 
     Args:
-        labels: integers or booleans ``(..., H, W)``. Where the draw treats images differently (one
-            draw per image, or p < 1), the leading dimensions begin with those of the images.
+        labels: integers or booleans ``(..., H, W)``, of volumes ``(..., D, H, W)``. Where the draw
+            treats images differently (one draw per image, or p < 1), the leading dimensions begin
+            with those of the images.
         params: the draw that the images are augmented with.
         ignore_index: label of what comes from outside of the image; for booleans it is False.
         displacement: the draw's displacement, if it is known already; see
@@ -51,20 +53,21 @@ def move_labels(
         >>> functional.move_labels(mask, params).shape
         torch.Size([4, 32, 32])
     """
-    fill = _outside_label(labels, ignore_index)
-    leading = labels.shape[:-2]
+    dims = params.spatial_dims
+    fill = _outside_label(labels, ignore_index, dims)
+    leading, size = labels.shape[:-dims], tuple(labels.shape[-dims:])
     _check_count(labels, leading, params)
     if labels.numel() == 0:
         return labels
     if displacement is None:
-        displacement = displacement_of(params, (labels.shape[-2], labels.shape[-1]))
+        displacement = displacement_of(params, size)
     _check_displacement(displacement, labels, params)
     signed = _SIGNED.get(labels.dtype, labels.dtype)
 
     def move(some: Tensor, displacement: Tensor) -> Tensor:
         index, away = _nearest(displacement)
         # index_select takes ten times as long as gather.
-        moved = some.flatten(-2).gather(-1, index.expand(*some.shape[:2], -1))
+        moved = some.flatten(2).gather(-1, index.expand(*some.shape[:2], -1))
         return moved.masked_fill_(away, fill.view(signed)).view(some.shape)
 
     return _moved(labels.view(signed), leading, params, displacement, move).view(labels.dtype)
@@ -114,7 +117,7 @@ def _moved(
     """Labels of augmented images after ``move((n, m, ...), (n or 1, 2, H, W))``, amid others."""
     if params.identity or labels.numel() == 0:
         return labels
-    field = displacement.to(labels.device).view(-1, *displacement.shape[-3:])
+    field = displacement.to(labels.device).view(-1, *displacement.shape[-params.spatial_dims - 1 :])
     grouped = labels.reshape(images_told_apart(params), -1, *labels.shape[len(leading) :])
     if params.chosen is None:
         return move(grouped, field).view(labels.shape)
@@ -141,22 +144,27 @@ def _check_count(labels: Tensor, leading: tuple[int, ...], params: BlockParams) 
 
 def _nearest(displacement: Tensor) -> tuple[Tensor, Tensor]:
     """The pixels (N, 1, H * W) nearest to where displacements lead, and whether outside."""
-    size = (displacement.shape[-2], displacement.shape[-1])
+    size = tuple(displacement.shape[2:])
     positions = displacement + pixels(size, displacement.dtype, displacement.device)
     positions.nan_to_num_(_NOWHERE, _NOWHERE, _NOWHERE)
-    y, x = positions.round_().long().unbind(1)
-    row, column = y.clamp(0, size[0] - 1), x.clamp(0, size[1] - 1)
-    away = (row != y) | (column != x)
-    return row.mul_(size[1]).add_(column).flatten(1).unsqueeze(1), away.flatten(1).unsqueeze(1)
+    nearest = positions.round_().long()
+    sides = over_images(torch.tensor(size, device=nearest.device), len(size))
+    inside = nearest.clamp(torch.zeros_like(sides), sides - 1)
+    away = (inside != nearest).any(1)
+    index, *others = inside.unbind(1)
+    for axis, side in zip(others, size[1:], strict=True):
+        index = index.mul_(side).add_(axis)
+    return index.flatten(1).unsqueeze(1), away.flatten(1).unsqueeze(1)
 
 
-def _outside_label(labels: Tensor, ignore_index: int) -> Tensor:
+def _outside_label(labels: Tensor, ignore_index: int, dims: int) -> Tensor:
     """The label of what comes from outside, as the labels' dtype holds it."""
-    if labels.is_floating_point() or labels.is_complex() or labels.dim() < 2:
+    if labels.is_floating_point() or labels.is_complex() or labels.dim() < dims:
+        sides = "D, H, W" if dims == 3 else "H, W"
         raise ProRandConvError.about(
             "labels",
             f"{labels.dtype} of shape {tuple(labels.shape)}",
-            "integers or booleans (..., H, W); depth and the like are sampled at "
+            f"integers or booleans (..., {sides}); depth and the like are sampled at "
             "functional.displacement(params)",
         )
     if labels.dtype == torch.bool:
@@ -174,9 +182,8 @@ def _outside_label(labels: Tensor, ignore_index: int) -> Tensor:
 
 def _check_displacement(displacement: Tensor, labels: Tensor, params: BlockParams) -> None:
     own = (len(params.repeats),) if isinstance(params.repeats, tuple) else ()
-    if tuple(displacement.shape) != (*own, 2, *labels.shape[-2:]):
+    expected = (*own, params.spatial_dims, *labels.shape[-params.spatial_dims :])
+    if tuple(displacement.shape) != expected:
         raise ProRandConvError.about(
-            "displacement",
-            tuple(displacement.shape),
-            f"{(*own, 2, *labels.shape[-2:])} for these labels and this draw",
+            "displacement", tuple(displacement.shape), f"{expected} for these labels and this draw"
         )

@@ -8,6 +8,8 @@ Padding = Literal["zeros", "reflect", "replicate"]
 Bound = Literal["clamp", "standardise"]
 Output = Literal["tanh", "pixels"]
 ContrastPart = Literal["standardise", "affine", "tanh"]
+Size = tuple[int, ...]
+"""Height and width of images, or depth, height and width of volumes."""
 
 PADDINGS: tuple[Padding, ...] = get_args(Padding)
 BOUNDS: tuple[Bound, ...] = get_args(Bound)

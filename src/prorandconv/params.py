@@ -13,6 +13,7 @@ from torch import Tensor
 
 from . import checks, drawfile
 from .errors import ProRandConvError
+from .options import Size
 from .synthesis import Fields, Waves, version_of
 
 Self = TypeVar("Self", bound="BlockParams")
@@ -24,8 +25,9 @@ class BlockParams:
     """One draw of a random convolution block, or one draw per image.
 
     Shapes are those of one draw for the whole batch. With one draw per image, every tensor has a
-    further leading dimension of N, and ``repeats`` is a tuple of N numbers. Parts that do not fit
-    together are refused, so a draw can be edited with ``dataclasses.replace``.
+    further leading dimension of N, and ``repeats`` is a tuple of N numbers. A draw for volumes has
+    kernels ``(C, C, k, k, k)`` and offsets ``(3k³, D, H, W)``, dz, dy and dx for each tap. Parts
+    that do not fit together are refused, so a draw can be edited with ``dataclasses.replace``.
     """
 
     weight: Tensor
@@ -46,9 +48,9 @@ class BlockParams:
     """number of images the choice was made among"""
     layered: bool = False
     """whether ``weight`` has one kernel per repetition"""
-    size: tuple[int, int] | None = field(default=None, kw_only=True)
-    """height and width that the draw is for: those of the offsets, or where there are none, of the
-    images it was made with"""
+    size: Size | None = field(default=None, kw_only=True)
+    """height and width, of volumes after the depth, that the draw is for: those of the offsets, or
+    where there are none, of the images it was made with"""
     options: Mapping[str, Any] | None = field(default=None, kw_only=True)
     """options of the transform that made the draw, as keyword arguments of the function that
     applies it, ``functional.pro_rand_conv`` or ``rand_conv``; None if they are not known"""
@@ -60,13 +62,15 @@ class BlockParams:
         if _fields is not None and _fields.made_the(given):
             object.__setattr__(self, "offsets", _fields)
         if given is not None:
-            object.__setattr__(self, "size", tuple(getattr(given, "shape", ()))[-2:])
+            shape = tuple(getattr(given, "shape", ()))
+            object.__setattr__(self, "size", shape[-self.spatial_dims :])
         self._check_repeats()
         self._check_weight()
-        taps = self.weight.shape[-1] ** 2
-        self._check_tensor("offsets", 2 * taps, "H", "W")
-        self._check_tensor("gamma", self.weight.shape[-3])
-        self._check_tensor("beta", self.weight.shape[-3])
+        dims, channels = self.spatial_dims, self.channels
+        taps, sides = self.weight.shape[-1] ** dims, ("D", "H", "W")[-dims:]
+        self._check_tensor("offsets", dims * taps, *sides)
+        self._check_tensor("gamma", channels)
+        self._check_tensor("beta", channels)
         if (self.gamma is None) != (self.beta is None):
             absent, present = ("gamma", "beta") if self.gamma is None else ("beta", "gamma")
             raise ProRandConvError.about(absent, None, f"a tensor, as {present} is one, or neither")
@@ -86,17 +90,17 @@ class BlockParams:
         object.__setattr__(self, "repeats", repeats)  # as plain numbers, whatever integers came
 
     def _check_weight(self) -> None:
-        layers = ("layers",) if self.layered else ()
-        self._check_tensor("weight", *layers, "C", "C", "k", "k", optional=False)
-        out, channels, height, width = self.weight.shape[-4:]
-        if out != channels or height != width or width % 2 == 0:
+        layers, sides = ("layers",) if self.layered else (), ("k",) * self.spatial_dims
+        self._check_tensor("weight", *layers, "C", "C", *sides, optional=False)
+        out, channels, *kernel = self.weight.shape[-self.spatial_dims - 2 :]
+        if out != channels or len(set(kernel)) > 1 or kernel[0] % 2 == 0:
             raise ProRandConvError.about(
-                "weight", tuple(self.weight.shape), "kernels (C, C, k, k), k odd"
+                "weight", tuple(self.weight.shape), f"kernels (C, C, {', '.join(sides)}), k odd"
             )
         most = max(self.repeats, default=0) if isinstance(self.repeats, tuple) else self.repeats
-        if self.layered and most > self.weight.shape[-5]:
+        if self.layered and most > (kernels := self.weight.shape[-self.spatial_dims - 3]):
             raise ProRandConvError.about(
-                "repeats", most, f"at most {self.weight.shape[-5]}, the number of drawn kernels"
+                "repeats", most, f"at most {kernels}, the number of drawn kernels"
             )
 
     def _check_choice(self) -> None:
@@ -136,6 +140,19 @@ class BlockParams:
             )
 
     @property
+    def spatial_dims(self) -> int:
+        """2 for images, 3 for volumes."""
+        if self.size is not None:
+            return 3 if len(self.size) == 3 else 2
+        leading = 2 + self.layered + isinstance(self.repeats, tuple)
+        return 3 if len(getattr(self.weight, "shape", ())) == leading + 3 else 2
+
+    @property
+    def channels(self) -> int:
+        """Of the images that the draw is for."""
+        return self.weight.shape[-self.spatial_dims - 1]
+
+    @property
     def per_image(self) -> bool:
         """Whether each image has a draw of its own."""
         return isinstance(self.repeats, tuple)
@@ -159,11 +176,16 @@ class BlockParams:
 
     @property
     def reach(self) -> float | None:
-        """The largest |offset| in pixels, or None where reading it would wait for a device."""
+        """The largest |offset| in pixels, or None where reading it would wait for a device.
+
+        For volumes, whose offsets take much memory, a bound of it.
+        """
         given = self._given
         if given is None or 0 in given.shape:
             return 0.0
         if given.device.type == "cpu":
+            if isinstance(given, Waves) and given.dims == 3 and not given.edited:
+                return given.farthest()
             lowest, highest = (given.made() if isinstance(given, Fields) else given).aminmax()
             return max(-float(lowest), float(highest))
         reach, version = getattr(self, "_carried", (None, 0))
@@ -213,13 +235,13 @@ class BlockParams:
             object.__setattr__(moved, "_carried", (self.reach, _version_of(moved._given)))
         return moved
 
-    def resized(self: Self, size: tuple[int, int]) -> Self:
+    def resized(self: Self, size: Size) -> Self:
         """The same style for images of another size.
 
         Beside the longer side of the image, the offsets stay as large and their waves as long.
 
         Args:
-            size: height and width in pixels.
+            size: height and width in pixels; for volumes, after the depth.
 
         Example:
             >>> from prorandconv import ProRandConv
@@ -228,7 +250,7 @@ class BlockParams:
             >>> augment(torch.rand(3, 24, 32), params=params.resized((24, 32))).shape
             torch.Size([3, 24, 32])
         """
-        size = checks.size("size", size)
+        size = checks.size("size", size, self.spatial_dims)
         if self._given is None:
             return replace(self, size=size)
         if not isinstance(self.fields, Waves):

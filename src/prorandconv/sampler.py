@@ -16,6 +16,7 @@ from torch import Tensor
 from .checks import Range
 from .fields import draw_fields
 from .functional import gaussian_window
+from .options import Size
 from .synthesis import Fields
 
 DRAWING_VERSION = 2
@@ -63,6 +64,7 @@ class Sampler:
         kernel_size: int,
         channels: int,
         *,
+        spatial_dims: int = 2,
         layers: int | None = None,
         std: float | Range | None = None,
         smoothing: Range | None = None,
@@ -72,41 +74,46 @@ class Sampler:
         Args:
             kernel_size: side k of the kernel.
             channels: C, of input and output.
+            spatial_dims: 2 for kernels of images, 3 for those of volumes.
             layers: how many kernels per draw; None for one without a dimension of its own.
-            std: σ_w; None is 1 / sqrt(k² C), a range is drawn from uniformly.
+            std: σ_w; None is 1 / sqrt(k² C), with k³ for volumes; a range is drawn from uniformly.
             smoothing: range of σ_g; None leaves the weights as they are.
         """
-        shape: tuple[int, ...] = (channels, channels, kernel_size, kernel_size)
+        kernel = (kernel_size,) * spatial_dims
+        shape: tuple[int, ...] = (channels, channels, *kernel)
         if layers is not None:
             shape = (layers, *shape)
         tail = (1,) * len(shape)
         if isinstance(std, tuple):
             weight = self.normal(*shape).mul_(self.uniform(*std).view(*self._prefix, *tail))
         else:
-            std = (kernel_size**2 * max(channels, 1)) ** -0.5 if std is None else std
+            taps = kernel_size**spatial_dims
+            std = (taps * max(channels, 1)) ** -0.5 if std is None else std
             weight = self.normal(*shape, std=std)
         if smoothing is not None:
-            window = gaussian_window(kernel_size, self.uniform(*smoothing))
-            weight.mul_(window.view(*self._prefix, *tail[2:], kernel_size, kernel_size))
+            width = self.uniform(*smoothing)
+            window = gaussian_window(kernel_size, width, spatial_dims=spatial_dims)
+            weight.mul_(window.view(*self._prefix, *tail[spatial_dims:], *kernel))
         return weight
 
     def offsets(
         self,
         kernel_size: int,
-        size: tuple[int, int],
+        size: Size,
         scale: Range,
         alpha: float,
         shared: bool = False,
     ) -> Fields | Tensor:
-        """2k² smooth fields (dy, dx per tap) with one σ_Δ from the range.
+        """2k² smooth fields (dy, dx per tap) with one σ_Δ from the range; 3k³ for volumes.
 
         They are independent, or those of one tap for all of them (``shared``).
         """
         sigma = self.uniform(*scale)
-        taps = kernel_size**2
+        dims = len(size)
+        taps = kernel_size**dims
         if 0 in size:
-            return self.normal(2 * taps, *size)
-        drawn = 2 if shared else 2 * taps
+            return self.normal(dims * taps, *size)
+        drawn = dims if shared else dims * taps
         fields = draw_fields((*self._prefix, drawn), size, alpha, sigma, self.generator)
         return fields.repeated(taps) if shared else fields
 

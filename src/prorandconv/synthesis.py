@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from .ops.formulas import position_dtype
+from .ops.formulas import axes, over_images, position_dtype
+from .options import Size
 from .spectrum import mode_amplitudes, wave_basis, waves
 
 Self = TypeVar("Self", bound="Fields")
@@ -20,13 +23,15 @@ Self = TypeVar("Self", bound="Fields")
 class Fields:
     """Random fields ``(..., n, H, W)``, kept as what they are made of until they are needed.
 
+    In volumes there is a depth before H, here and in what follows.
+
     In a draw this stands for the tensor of them: it has a shape and a device, can be moved and
     indexed.
     """
 
     coefficients: Tensor
     """the random numbers that they are made of, ``(..., n, ...)``"""
-    size: tuple[int, int]
+    size: Size
     """height H and width W in pixels"""
     sigma: Tensor | None
     """standard deviation ``(...)`` that they are scaled to; None leaves them as they are"""
@@ -39,6 +44,11 @@ class Fields:
     @abstractmethod
     def _leading(self) -> tuple[int, ...]:
         """The dimensions before height and width."""
+
+    @property
+    def dims(self) -> int:
+        """How many axes a field has."""
+        return len(self.size)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -97,8 +107,11 @@ class Fields:
             self._keep(fields)
         return fields
 
-    def __getitem__(self: Self, index: int | Tensor) -> Self:
-        """The fields of one or some of several draws, with the bits that they have among all."""
+    def __getitem__(self: Self, index: int | slice | Tensor | None) -> Self:
+        """The fields of one or some of several draws, with the bits that they have among all.
+
+        Of a single draw without ``sigma``, some of its fields.
+        """
         sigma = None if self.sigma is None else self.sigma[index]
         some = replace(self, coefficients=self.coefficients[index], sigma=sigma)
         kept, _ = self._kept
@@ -119,14 +132,17 @@ class Fields:
         """The same fields on another device."""
 
     def _scaled(self, fields: Tensor, sigma: Tensor) -> Tensor:
-        height, width = self.size
-        if height != width:
-            # A field on a square is centred and scaled already, a cut of it is not.
-            fields = fields - fields.mean((-2, -1), keepdim=True)
-            fields = unit_norm(fields).mul_(math.sqrt(height * width))
+        if self._cut:
+            fields = fields - fields.mean(axes(self.dims), keepdim=True)
+            fields = unit_norm(fields, self.dims).mul_(math.sqrt(math.prod(self.size)))
         if sigma.dim():  # one for each draw, whose fields follow each other
-            sigma = sigma.repeat_interleave(self._leading[-1]).view(-1, 1, 1)
+            sigma = sigma.repeat_interleave(self._leading[-1]).view(-1, *(1,) * self.dims)
         return fields.mul_(sigma)
+
+    @property
+    def _cut(self) -> bool:
+        """Whether they are cut out of a square or cube, on which they are centred and scaled."""
+        return len(set(self.size)) > 1
 
     @property
     def _kept(self) -> tuple[Tensor | None, int]:
@@ -156,22 +172,27 @@ class Waves(Fields):
 
     @property
     def _leading(self) -> tuple[int, ...]:
-        return tuple(self.coefficients.shape[:-2])
+        return tuple(self.coefficients.shape[: -self.dims])
 
     def _unscaled(self) -> Tensor:
         coefficients, device = self.coefficients, self.coefficients.device
         if device.type != "cpu":
             # A GPU may multiply float32 matrices with ten bits only.
             coefficients = coefficients.to(position_dtype(device))
-        *leading, rows, columns = coefficients.shape
-        orthonormal = self.sigma is not None
-        by_row, by_column = waves(
-            self.size, (rows, columns), orthonormal, coefficients.dtype, device
-        )
-        count, width = math.prod(leading), self.size[1]
-        along_rows = torch.mm(coefficients.reshape(count * rows, columns), by_column)
-        fields = torch.bmm(by_row.expand(count, -1, -1), along_rows.view(count, rows, width))
+        *others, last = self._waves(coefficients)
+        counts = coefficients.shape[-self.dims :]
+        fields = torch.mm(coefficients.reshape(-1, counts[-1]), last)
+        for axis in range(self.dims - 2, -1, -1):
+            before = math.prod(self._leading) * math.prod(counts[:axis])
+            fields = fields.view(before, counts[axis], math.prod(self.size[axis + 1 :]))
+            fields = torch.bmm(others[axis].expand(before, -1, -1), fields)
+        fields = fields.view(math.prod(self._leading), *self.size)
         return fields if device.type == "cpu" else fields.to(self.dtype)
+
+    def _waves(self, coefficients: Tensor) -> tuple[Tensor, ...]:
+        """The waves along each axis that coefficients belong to; see :func:`spectrum.waves`."""
+        counts, orthonormal = tuple(coefficients.shape[-self.dims :]), self.sigma is not None
+        return waves(self.size, counts, orthonormal, coefficients.dtype, coefficients.device)
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> Waves:
         """The coefficients on another device, where the fields are made when they are needed."""
@@ -179,65 +200,98 @@ class Waves(Fields):
         sigma = None if self.sigma is None else self.sigma.to(device, non_blocking=non_blocking)
         return Waves(coefficients, self.size, sigma)
 
-    def factors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What the fields are the product of: sigma, waves (H, R), coefficients, waves (R', W)."""
-        coefficients, orthonormal = self.coefficients, self.sigma is not None
-        *leading, _, rows, columns = coefficients.shape
-        by_row, by_column = waves(
-            self.size, (rows, columns), orthonormal, coefficients.dtype, coefficients.device
-        )
+    def factors(self) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """What the fields are the product of: sigma, coefficients, waves along each axis."""
+        coefficients = self.coefficients
+        waves = self._waves(coefficients)
         if self.sigma is None:
-            return coefficients.new_ones(leading), by_row, coefficients, by_column
-        if self.size[0] != self.size[1]:
-            coefficients = self._standardised().to(self.dtype)
-        return self.sigma, by_row, coefficients, by_column
+            return coefficients.new_ones(self._leading[:-1]), coefficients, waves
+        if self._cut:
+            coefficients = self._standardised(coefficients).to(self.dtype)
+        return self.sigma, coefficients, waves
 
-    def rows(self, rows: slice) -> Tensor:
-        """Some rows of all fields, which need not be made whole for them."""
-        sigma, by_row, coefficients, by_column = self.factors()
+    def rows(self, *rows: slice) -> Tensor:
+        """Some rows of all fields, which need not be made whole for them.
+
+        Args:
+            rows: which of them; in volumes, after which planes.
+        """
+        sigma, coefficients, (*others, last) = self.factors()
         device = coefficients.device
         if device.type != "cpu":
             # A GPU may multiply float32 matrices with ten bits only.
             exact = position_dtype(device)
-            by_row, coefficients, by_column = (
-                factor.to(exact) for factor in (by_row, coefficients, by_column)
-            )
-        return sigma[..., None, None, None] * (by_row[rows] @ coefficients @ by_column).to(sigma)
+            coefficients, last = coefficients.to(exact), last.to(exact)
+            others = [waves.to(exact) for waves in others]
+        some = [waves[part] for waves, part in zip(others, rows, strict=True)]
+        fields = _products(coefficients, (*some, last)).to(sigma)
+        return fields if self.sigma is None else fields.mul_(over_images(sigma, self.dims + 1))
 
-    def _standardised(self) -> Tensor:
-        """Coefficients in float64 that give the cut of a square zero mean and unit deviation.
+    def _standardised(self, coefficients: Tensor) -> Tensor:
+        """Coefficients, in double, that give the cut of a square zero mean and unit deviation.
 
         Waves are not orthogonal on a cut: their products' means tell its mean and deviation.
         """
-        exact = self.coefficients.double()
-        height, width = self.size
-        by_row, by_column = waves(
-            self.size, tuple(exact.shape[-2:]), True, torch.float64, exact.device
-        )
-        exact[..., 0, 0] -= by_row.mean(0) @ exact @ by_column.mean(1)
-        along = (by_row.t() @ by_row / height) @ exact @ (by_column @ by_column.t() / width)
-        variance = (along * exact).sum((-2, -1), keepdim=True)
+        exact = coefficients.to(torch.float64, copy=True)
+        *others, last = self._waves(exact)
+        means = (*(waves.mean(0, keepdim=True) for waves in others), last.mean(1, keepdim=True))
+        constant: tuple[Any, ...] = (..., *(slice(1),) * self.dims)
+        exact[constant] -= _products(exact, means)
+        grams = (waves.t() @ waves / len(waves) for waves in (*others, last.t()))
+        variance = (_products(exact, tuple(grams)) * exact).sum(axes(self.dims), keepdim=True)
         tiny = torch.finfo(self.dtype).tiny
-        return exact / variance.clamp_min_(0).sqrt_().clamp_min_(tiny)
+        return exact.div_(variance.clamp_min_(0).sqrt_().clamp_min_(tiny))
 
     def in_pixels(self) -> Waves:
         """The same fields by coefficients in pixels, which need no further scaling."""
         if self.sigma is None:
             return self
-        here, square = self.to(torch.device("cpu")), self.size[0] == self.size[1]
-        coefficients = here.coefficients.double() if square else here._standardised()
-        rows, columns = coefficients.shape[-2:]
-        norm = wave_basis(max(self.size), False, max(rows, columns)).square().mean(0).sqrt()
-        scale = self.sigma.cpu()[..., None, None, None] / (norm[:rows, None] * norm[:columns])
+        coefficients = self.coefficients.to("cpu", torch.float64)
+        if self._cut:
+            coefficients = self._standardised(coefficients)
+        counts = coefficients.shape[-self.dims :]
+        norm = wave_basis(max(self.size), False, max(counts)).square().mean(0).sqrt()
+        norms = (norm[:count] for count in counts)
+        product = reduce(lambda product, axis: product.unsqueeze(-1) * axis, norms)
+        scale = over_images(self.sigma.cpu(), self.dims + 1) / product
         return Waves((coefficients * scale).to(self.coefficients), self.size, None)
 
-    def resized(self, size: tuple[int, int]) -> Waves:
+    def mixed(self, share: Tensor) -> Waves:
+        """Weighted means of the fields, which need not be made for them.
+
+        Args:
+            share: weights ``(N, 1, m)`` for the first, second, ... of every n / m fields.
+        """
+        coefficients = self.in_pixels().coefficients
+        count, _, groups = share.shape
+        grouped = coefficients.reshape(count, groups, -1)
+        means = torch.bmm(share.to(grouped), grouped)
+        return Waves(means.view(count, -1, *coefficients.shape[-self.dims :]), self.size, None)
+
+    def farthest(self) -> float:
+        """A bound of the fields' magnitude in pixels, found without making them.
+
+        Along the longest axis it is the sum of the waves' amplitudes, along the others it is exact:
+        on a short cut, waves nearly cancel each other.
+        """
+        coefficients = self.in_pixels().coefficients
+        *others, last = self.in_pixels()._waves(coefficients)
+        longest = self.size.index(max(self.size))
+        exact = [waves for axis, waves in enumerate((*others, last.t())) if axis != longest]
+        coefficients = coefficients.movedim(longest - self.dims, -1).flatten(0, -self.dims - 1)
+        amplitudes = coefficients.new_full(coefficients.shape[-1:], math.sqrt(2))
+        amplitudes[0] = 1
+        factors = (*exact, torch.eye(len(amplitudes)).to(amplitudes))
+        bounds = ((_products(field, factors).abs() @ amplitudes).max() for field in coefficients)
+        return max(map(float, bounds))
+
+    def resized(self, size: Size) -> Waves:
         """The same waves over images of another size, as large beside the longer side as before."""
         if size == self.size:
             return self
         waves, side = self.in_pixels(), max(size)
-        coefficients = waves.coefficients[..., :side, :side] * (side / max(self.size))
-        return Waves(coefficients, size, None)
+        first: tuple[Any, ...] = (..., *(slice(side),) * self.dims)
+        return Waves(waves.coefficients[first] * (side / max(self.size)), size, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,16 +307,18 @@ class Noise(Fields):
 
     @property
     def _leading(self) -> tuple[int, ...]:
-        return tuple(self.coefficients.shape[:-3])
+        return tuple(self.coefficients.shape[: -self.dims - 1])
 
     def _unscaled(self) -> Tensor:
-        side = max(self.size)
-        amplitude = mode_amplitudes(side, self.alpha, self.dtype, self.coefficients.device)
-        modes = torch.view_as_complex(self.coefficients.flatten(0, -4) * amplitude.unsqueeze(-1))
-        field = torch.fft.irfft2(modes, s=(side, side), norm="forward")
+        side, dims = max(self.size), self.dims
+        amplitude = mode_amplitudes(side, dims, self.alpha, self.dtype, self.coefficients.device)
+        noise = self.coefficients.flatten(0, -dims - 2)
+        modes = torch.view_as_complex(noise * amplitude.unsqueeze(-1))
+        field = torch.fft.irfftn(modes, s=(side,) * dims, norm="forward")
         # The mean is zero, so the norm is the deviation times the root of the number of pixels.
-        field = unit_norm(field).mul_(math.sqrt(side * side))
-        return field[:, : self.size[0], : self.size[1]]
+        field = unit_norm(field, dims).mul_(math.sqrt(side**dims))
+        cut: tuple[Any, ...] = (..., *(slice(length) for length in self.size))
+        return field[cut]
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> Noise:
         """The fields on another device; the noise, which is as large, stays where it is."""
@@ -277,7 +333,20 @@ def version_of(tensor: Tensor) -> int:
     return 0 if uncounted else tensor._version
 
 
-def unit_norm(x: Tensor) -> Tensor:
-    """Scale each of several matrices to norm 1, in place; zero stays zero."""
-    norm = torch.linalg.vector_norm(x, dim=(-2, -1), keepdim=True)
+def unit_norm(x: Tensor, dims: int) -> Tensor:
+    """Scale fields of ``dims`` axes, the last ones, to norm 1 each, in place; zero stays zero."""
+    norm = torch.linalg.vector_norm(x, dim=axes(dims), keepdim=True)
     return x.div_(norm.clamp_min_(torch.finfo(x.dtype).tiny))
+
+
+def _products(coefficients: Tensor, factors: Sequence[Tensor]) -> Tensor:
+    """Coefficients (..., R, R') times a matrix (n, R) along a column and one (R', m) along a row.
+
+    In volumes, times one (l, R) along the depth before.
+    """
+    *others, last = factors
+    for axis, factor in enumerate(others, start=-len(factors)):
+        rest = coefficients.shape[axis + 1 :]
+        product = factor @ coefficients.flatten(axis + 1)
+        coefficients = product.view(*product.shape[:-1], *rest)
+    return coefficients @ last

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import reduce
 from typing import Any, Literal
 
 import torch
@@ -13,6 +14,7 @@ from . import checks, functional
 from .block_transform import RandomBlockTransform
 from .checks import Range
 from .errors import ProRandConvError
+from .ops.formulas import over_images
 from .options import BOUNDS, OUTPUTS, Bound, ContrastPart, Output
 from .params import ProRandConvParams, RandConvParams
 
@@ -43,7 +45,8 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         beta_std: σ_β of the affine's shift.
         contrast: contrast diversification: True, False, or those of ``"standardise"``,
             ``"affine"``, ``"tanh"`` that shall happen.
-        weight_std: σ_w; None is 1 / sqrt(k² C), a range ``(low, high)`` is drawn from uniformly.
+        weight_std: σ_w; None is 1 / sqrt(k² C), for volumes 1 / sqrt(k³ C); a range ``(low, high)``
+            is drawn from uniformly.
         padding: border mode, ``"zeros"``, ``"reflect"`` or ``"replicate"``.
         bound: what keeps the result in range where neither standardisation nor tanh does:
             ``"clamp"`` to the range of normalised pixels, ``"standardise"``, or None. ``"auto"`` is
@@ -61,6 +64,7 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
         max_channels: more channels than these are refused: pictures whose channels come last, and
             volumes, would be taken for images of many channels.
         engine: ``"auto"``, or an engine by name; see :mod:`prorandconv.ops`.
+        spatial_dims: 2 for images, 3 for volumes ``(..., C, D, H, W)``; see ``docs/volumes.md``.
 
     Example:
         >>> augment = ProRandConv()
@@ -109,8 +113,8 @@ class ProRandConv(RandomBlockTransform[ProRandConvParams]):
             generator: source of randomness; torch's global CPU generator by default.
         """
         sampler, count = self._start(x, generator)
-        checks.per_channel("mean", self.mean, x.shape[-3])
-        checks.per_channel("std", self.std, x.shape[-3])
+        checks.per_channel("mean", self.mean, x.shape[-self.spatial_dims - 1])
+        checks.per_channel("std", self.std, x.shape[-self.spatial_dims - 1])
         repeats: int | tuple[int, ...]
         if self.repeats is None:
             repeats = sampler.whole(1, self.max_repeats)
@@ -143,8 +147,8 @@ class RandConv(RandomBlockTransform[RandConvParams]):
 
     The parts of Pro-RandConv's block can be switched on for the paper's single-layer ablations.
     ``shared_offsets``, ``alpha``, ``gamma_std``, ``beta_std``, ``weight_std``, ``padding``,
-    ``mode``, ``p``, ``labels``, ``ignore_index``, ``max_channels`` and ``engine`` are those of
-    :class:`ProRandConv`.
+    ``mode``, ``p``, ``labels``, ``ignore_index``, ``max_channels``, ``engine`` and ``spatial_dims``
+    are those of :class:`ProRandConv`.
 
     Args:
         kernel_sizes: pool from which k is drawn, odd numbers.
@@ -220,12 +224,13 @@ def _bounded(contrast: Collection[ContrastPart]) -> bool:
 
 
 def _trimmed(weight: Tensor, sizes: Sequence[int], *, rescale: bool) -> Tensor:
-    """Set each kernel (N, C, C, K, K) to zero outside its own size.
+    """Set each kernel (N, C, C, K, K) to zero outside its own size; those of volumes likewise.
 
     ``rescale`` turns the standard deviation 1 / sqrt(K² C) into that of the own size.
     """
-    largest = weight.shape[-1]
-    side = torch.tensor(sizes, dtype=weight.dtype, device=weight.device).view(-1, 1, 1, 1, 1)
+    largest, dims = weight.shape[-1], weight.dim() - 3
+    side = over_images(torch.tensor(sizes, dtype=weight.dtype, device=weight.device), dims + 2)
     tap = (torch.arange(largest, device=weight.device) - largest // 2).abs()
-    inside = torch.maximum(tap[:, None], tap[None, :]) <= (side - 1) / 2
-    return weight * inside * (largest / side if rescale else 1)
+    farthest = reduce(lambda one, axis: torch.maximum(one[..., None], axis), [tap] * dims)
+    inside = farthest <= (side - 1) / 2
+    return weight * inside * ((largest / side) ** (dims / 2) if rescale else 1)

@@ -8,6 +8,7 @@ All engines compute the same thing; they differ in speed and in where they run:
 - ``"triton"``: kernels for float32 on CUDA; never run on hardware yet, so only if asked for.
 - ``"auto"``: native where it can serve, eager elsewhere.
 
+Volumes are for the reference and the eager engine only.
 Where gradients are wanted the reference engine computes, whichever was asked for.
 """
 
@@ -20,7 +21,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from ..errors import ProRandConvError
-from . import bands, eager, native, per_image, reference, triton_engine
+from . import bands, eager, native, per_image, reference, triton_engine, volumes
 from .block import Block, Contrast, Lazy, Repeats
 
 Engine = Literal["auto", "native", "triton", "eager", "reference"]
@@ -52,7 +53,7 @@ def unavailable(engine: Engine) -> str | None:
 def apply(
     images: Tensor, block: Block, contrast: Contrast, repeats: Repeats, engine: Engine = "auto"
 ) -> Tensor:
-    """Apply a block ``repeats`` times to images (N, C, H, W) of its size.
+    """Apply a block ``repeats`` times to images (N, C, H, W) or volumes of its size.
 
     With one draw per image, ``repeats`` is one number for each of them.
     """
@@ -65,6 +66,8 @@ def apply(
         return triton_engine.apply(images, block, contrast, repeats)
     if serves == "reference":
         return reference.apply(images, block, contrast, repeats)
+    if block.dims == 3:
+        return volumes.apply(images, block, contrast, repeats)
     if block.per_image:
         return per_image.apply(images, block, contrast, repeats)
     if len(images) <= bands.FEW_IMAGES:

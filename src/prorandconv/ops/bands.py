@@ -14,6 +14,7 @@ from torch import Tensor
 
 from .block import Block, Contrast, Repeats
 from .eager import active_taps, corners
+from .formulas import axes, over_images
 
 FEW_IMAGES = 4
 """So many images of one draw go this way."""
@@ -27,7 +28,8 @@ def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) ->
     assert isinstance(repeats, int)
     taps = torch.tensor(active_taps(block.weight), device=images.device)
     for _ in range(repeats):
-        images = _contrasted_in_place(_convolved(images, block, taps), contrast)
+        convolved = _convolved(images, block, taps)
+        images = contrasted_in_place(convolved, contrast, block.dims)
     return images
 
 
@@ -67,11 +69,12 @@ def _corners_of_taps(block: Block, taps: Tensor, rows: slice) -> tuple[Tensor, T
     return places.view(-1), shares.view(-1)
 
 
-def _contrasted_in_place(images: Tensor, contrast: Contrast) -> Tensor:
+def contrasted_in_place(images: Tensor, contrast: Contrast, dims: int) -> Tensor:
     """What ``formulas.contrasted`` computes, without copies of the images."""
     if contrast.standardise:
-        variance, mean = torch.var_mean(images, (-2, -1), correction=0, keepdim=True)
+        variance, mean = torch.var_mean(images, axes(dims), correction=0, keepdim=True)
         images = images.sub_(mean).mul_((variance + contrast.eps).rsqrt())
     if contrast.gamma is not None and contrast.beta is not None:
-        images = images.mul_(contrast.gamma[:, None, None]).add_(contrast.beta[:, None, None])
+        scale, shift = over_images(contrast.gamma, dims), over_images(contrast.beta, dims)
+        images = images.mul_(scale).add_(shift)
     return images.tanh_() if contrast.tanh else images

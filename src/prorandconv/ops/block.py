@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+
+from ..options import Size
 
 Repeats = int | tuple[int, ...]
 """How often the block is applied: one number, or one per image."""
@@ -27,28 +30,35 @@ class Lazy(Protocol):
     def made(self) -> Tensor:
         """The offsets."""
 
-    def factors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What they are the product of: sigma, waves (H, R), coefficients, waves (R', W)."""
+    def factors(self) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """What they are the product of: sigma, coefficients, waves (H, R) and (R', W)."""
 
-    def rows(self, rows: slice) -> Tensor:
-        """Offsets of some rows of all images."""
+    def rows(self, *rows: slice) -> Tensor:
+        """Offsets of some rows of all images; in volumes, of some planes and rows."""
+
+    def in_pixels(self) -> Lazy:
+        """The same offsets with their scale multiplied in, so that parts of them cost less."""
+
+    def farthest(self) -> float:
+        """A bound of their magnitude, in pixels."""
 
     def __getitem__(self, index: Any) -> Any:
-        """Those of one or some images that have a draw each."""
+        """Those of one or some images that have a draw each; of one draw, some of its fields."""
 
 
 @dataclass(frozen=True)
 class Block:
     """The deformable convolution of one draw, shared by all images and all repetitions.
 
-    With one draw per image, each tensor has a further leading dimension of N.
+    With one draw per image, each tensor has a further leading dimension of N. Volumes have a depth
+    before the height, and a third displacement dz before dy.
     """
 
     weight: Tensor
     """(C_out, C_in, k, k)"""
     given: Tensor | Lazy | None
     """offsets (2k², H, W), (dy, dx) per tap, or what makes them; None is zero everywhere"""
-    size: tuple[int, int]
+    size: Size
     """height and width of the images"""
     padding: str
     """border mode, "zeros", "reflect" or "replicate" """
@@ -59,6 +69,16 @@ class Block:
     def kernel_size(self) -> int:
         """Side of the square kernel, odd."""
         return self.weight.shape[-1]
+
+    @property
+    def dims(self) -> int:
+        """Axes of an image: 2, or 3 for a volume."""
+        return len(self.size)
+
+    @property
+    def taps(self) -> int:
+        """How many taps the kernel has."""
+        return math.prod((self.kernel_size,) * self.dims)
 
     @property
     def offsets(self) -> Tensor | None:
@@ -76,7 +96,7 @@ class Block:
     @property
     def per_image(self) -> bool:
         """Whether each image has a draw of its own."""
-        return self.weight.dim() == 5
+        return self.weight.dim() == self.dims + 3
 
     def of(self, images: Index) -> Block:
         """The block of one or some of the images that have a draw each."""

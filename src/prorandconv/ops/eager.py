@@ -118,10 +118,10 @@ def _reach(block: Block) -> float:
         return 0.0
     if block.reach is not None:
         return block.reach
-    return float(block.offsets.abs().max()) if _readable(block.offsets) else math.inf
+    return float(block.offsets.abs().max()) if readable(block.offsets) else math.inf
 
 
-def _readable(tensor: Tensor) -> bool:
+def readable(tensor: Tensor) -> bool:
     """Whether there are values, and reading them costs no synchronisation."""
     plain = type(tensor) in (Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
     return plain and tensor.device.type == "cpu"
@@ -129,8 +129,8 @@ def _readable(tensor: Tensor) -> bool:
 
 def active_taps(weight: Tensor) -> tuple[int, ...]:
     """Taps whose weights matter at this precision: Gaussian smoothing makes most of them vanish."""
-    taps = weight.shape[-1] ** 2
-    if not _readable(weight):
+    taps = weight[0, 0].numel()
+    if not readable(weight):
         return tuple(range(taps))
     largest = weight.abs().amax((0, 1)).flatten()
     threshold = largest.max() * torch.finfo(weight.dtype).eps / 16

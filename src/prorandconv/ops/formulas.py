@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -32,14 +34,14 @@ def wrap(position: Tensor, length: int, padding: str) -> Tensor:
 
 
 def pad_same(images: Tensor, kernel_size: int, padding: str) -> Tensor:
-    """Continue the images by the kernel's radius, also where that is more than the image holds."""
-    radius = (kernel_size - 1) // 2
+    """Continue images, or volumes, by the kernel's radius, even by more than they hold."""
+    radius, size = (kernel_size - 1) // 2, images.shape[2:]
     if padding == "zeros":
-        return F.pad(images, (radius,) * 4)
-    height, width = images.shape[-2:]
-    rows = wrap(torch.arange(-radius, height + radius, device=images.device), height, padding)
-    columns = wrap(torch.arange(-radius, width + radius, device=images.device), width, padding)
-    return images[..., rows[:, None], columns]
+        return F.pad(images, (radius, radius) * len(size))
+    axes = (torch.arange(-radius, side + radius, device=images.device) for side in size)
+    places = [wrap(axis, side, padding) for axis, side in zip(axes, size, strict=True)]
+    everything: tuple[Any, ...] = (..., *torch.meshgrid(places, indexing="ij"))
+    return images[everything]
 
 
 def position_dtype(device: torch.device) -> torch.dtype:
@@ -47,17 +49,28 @@ def position_dtype(device: torch.device) -> torch.dtype:
     return torch.float32 if device.type == "mps" else torch.float64
 
 
-def standardised(images: Tensor, eps: float) -> Tensor:
+def axes(dims: int) -> tuple[int, ...]:
+    """The axes of images, or volumes, after the channels."""
+    return tuple(range(-dims, 0))
+
+
+def over_images(values: Tensor, dims: int) -> Tensor:
+    """Values (..., C) of channels, to broadcast over images with ``dims`` axes."""
+    return values.reshape(*values.shape, *(1,) * dims)
+
+
+def standardised(images: Tensor, eps: float, dims: int) -> Tensor:
     """Zero mean and unit variance per image and channel (biased variance, eps in the root)."""
-    mean = images.mean((-2, -1), keepdim=True)
-    variance = images.var((-2, -1), correction=0, keepdim=True)
+    mean = images.mean(axes(dims), keepdim=True)
+    variance = images.var(axes(dims), correction=0, keepdim=True)
     return (images - mean) * (variance + eps).rsqrt()
 
 
-def contrasted(images: Tensor, contrast: Contrast) -> Tensor:
+def contrasted(images: Tensor, contrast: Contrast, dims: int) -> Tensor:
     """Eq. 3: standardise, affine, tanh, those of them that ``contrast`` has."""
     if contrast.standardise:
-        images = standardised(images, contrast.eps)
+        images = standardised(images, contrast.eps, dims)
     if contrast.gamma is not None and contrast.beta is not None:
-        images = images * contrast.gamma[..., None, None] + contrast.beta[..., None, None]
+        scale, shift = over_images(contrast.gamma, dims), over_images(contrast.beta, dims)
+        images = images * scale + shift
     return images.tanh() if contrast.tanh else images

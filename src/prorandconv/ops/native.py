@@ -114,7 +114,7 @@ def _displacement(block: Block) -> _Displacement:
     given = block.given
     if given is None or isinstance(given, Tensor):
         return given, None, None, None
-    sigma, by_row, coefficients, by_column = given.factors()
+    sigma, coefficients, (by_row, by_column) = given.factors()
     if max(coefficients.shape[-2:]) > _MAX_WAVES:
         return given.made(), None, None, None
     return coefficients, by_row, by_column, sigma
@@ -124,6 +124,8 @@ def refuses(images: Tensor, block: Block) -> str | None:
     """Why the kernel cannot serve a draw, in the form of what would be right; None if it can."""
     if UNAVAILABLE is not None:
         return f"'eager' or 'auto': {UNAVAILABLE}"
+    if block.dims == 3:
+        return "'eager' or 'auto' for volumes: native is for images"
     for tensor in (images, block.weight, block.given):
         if tensor is not None and (tensor.device.type != "cpu" or tensor.dtype != torch.float32):
             given = f"{tensor.dtype} on {tensor.device}"

@@ -33,7 +33,7 @@ def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) ->
             now = _grouped_conv(result[active], block.weight[active], block.padding)
         else:
             now = _sampled_conv(result[active], block.weight[active], grid[active])
-        result[active] = contrasted(now, contrast.of(active))
+        result[active] = contrasted(now, contrast.of(active), block.dims)
     return result[order.argsort()]
 
 

@@ -1,6 +1,15 @@
-"""The paper's formulas, written to be read: every other engine is tested against this one."""
+"""The paper's formulas, written to be read: every other engine is tested against this one.
+
+Images have two axes, volumes three; nothing else differs.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import product
+from operator import and_, mul
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,36 +18,45 @@ from .block import Block, Contrast, Repeats
 from .formulas import contrasted, position_dtype, wrap
 
 
-def bilinear(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Sample images (N, C, H, W) at real positions (H', W'); outside the image is 0."""
-    height, width = images.shape[-2:]
-    top, left = rows.floor(), columns.floor()
-    sampled = images.new_zeros(*images.shape[:2], *rows.shape)
-    for row in (top, top + 1):
-        for column in (left, left + 1):
-            share = (1 - (rows - row).abs()) * (1 - (columns - column).abs())
-            inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-            y, x = row.clamp(0, height - 1).long(), column.clamp(0, width - 1).long()
-            share = torch.where(inside, share, 0).to(images.dtype)
-            sampled = sampled + images[:, :, y, x] * share
+def interpolated(images: Tensor, positions: Sequence[Tensor]) -> Tensor:
+    """Sample images (N, C, ...) linearly between pixels; outside the image is 0.
+
+    Args:
+        images: (N, C, H, W), or volumes (N, C, D, H, W).
+        positions: one tensor of real positions for each axis, all of one shape.
+    """
+    size = images.shape[2:]
+    sampled = images.new_zeros(*images.shape[:2], *positions[0].shape)
+    neighbours = [(position.floor(), position.floor() + 1) for position in positions]
+    for corner in product(*neighbours):
+        axes = list(zip(positions, corner, size, strict=True))
+        share = reduce(mul, (1 - (position - pixel).abs() for position, pixel, _ in axes))
+        inside = reduce(and_, ((pixel >= 0) & (pixel < side) for _, pixel, side in axes))
+        nearest = (pixel.clamp(0, side - 1).long() for _, pixel, side in axes)
+        place: tuple[Any, ...] = (..., *nearest)
+        share = torch.where(inside, share, 0).to(images.dtype)
+        sampled = sampled + images[place] * share
     return sampled
 
 
 def deform_conv(images: Tensor, weight: Tensor, offsets: Tensor, padding: str) -> Tensor:
     """Eq. 2: a sum over the taps of weight times the image at the tap's displaced position."""
-    height, width = images.shape[-2:]
-    kernel_size = weight.shape[-1]
+    size = images.shape[2:]
+    kernel_size, dims = weight.shape[-1], len(size)
     radius = (kernel_size - 1) // 2
     precise = position_dtype(images.device)
-    rows = torch.arange(height, dtype=precise, device=images.device)[:, None]
-    columns = torch.arange(width, dtype=precise, device=images.device)[None, :]
-    result = images.new_zeros(images.shape[0], weight.shape[0], height, width)
-    for tap in range(kernel_size**2):
-        i, j = divmod(tap, kernel_size)
-        row = wrap(rows + (i - radius) + offsets[2 * tap], height, padding)
-        column = wrap(columns + (j - radius) + offsets[2 * tap + 1], width, padding)
-        sampled = bilinear(images, row, column)
-        result = result + torch.einsum("oc,nchw->nohw", weight[:, :, i, j], sampled)
+    lines = (torch.arange(side, dtype=precise, device=images.device) for side in size)
+    here = torch.meshgrid(*lines, indexing="ij")
+    displaced = offsets.view(-1, dims, *size)
+    result = images.new_zeros(images.shape[0], weight.shape[0], *size)
+    for number, tap in enumerate(product(range(kernel_size), repeat=dims)):
+        positions = [
+            wrap(pixel + (place - radius) + offset, side, padding)
+            for pixel, place, offset, side in zip(here, tap, displaced[number], size, strict=True)
+        ]
+        sampled = interpolated(images, positions)
+        of_tap = weight.flatten(2)[:, :, number]
+        result = result + torch.einsum("oc,nc...->no...", of_tap, sampled)
     return result
 
 
@@ -52,7 +70,8 @@ def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) ->
         return torch.cat(singles)
     offsets = block.offsets
     if offsets is None:
-        offsets = images.new_zeros(2 * block.kernel_size**2, *block.size)
+        offsets = images.new_zeros(block.dims * block.taps, *block.size)
     for _ in range(repeats):
-        images = contrasted(deform_conv(images, block.weight, offsets, block.padding), contrast)
+        convolved = deform_conv(images, block.weight, offsets, block.padding)
+        images = contrasted(convolved, contrast, block.dims)
     return images

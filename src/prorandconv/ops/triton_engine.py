@@ -48,6 +48,8 @@ def refuses(images: Tensor, block: Block) -> str | None:
     """Why this engine cannot serve a draw, in the form of what would be right; None if it can."""
     if not _INSTALLED:
         return "'eager' or 'auto': Triton is not installed"
+    if block.dims == 3:
+        return "'eager' or 'auto' for volumes: triton is for images"
     device = "cpu" if INTERPRETED else "cuda"
     for tensor in (images, block.weight):
         if tensor.device.type != device or tensor.dtype != torch.float32:
