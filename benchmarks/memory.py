@@ -35,7 +35,7 @@ class NotMeasuredError(Exception):
 
 
 @functools.cache
-def _counter() -> Path:
+def counter() -> Path:
     """Compile the counter."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if sys.platform != "linux" or compiler is None:
@@ -55,7 +55,7 @@ def _counter() -> Path:
 def copies_of_the_batch(name: str, size: int, batch: int) -> dict[str, float]:
     """Memory at its peak, and kept after the calls, in copies of a float32 batch."""
     arguments = [name, str(size), str(batch), str(torch.get_num_threads())]
-    environment = {**os.environ, "LD_PRELOAD": str(_counter())}
+    environment = {**os.environ, "LD_PRELOAD": str(counter())}
     done = subprocess.run(
         [sys.executable, __file__, *arguments], env=environment, capture_output=True, text=True
     )
