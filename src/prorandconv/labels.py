@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from itertools import accumulate
-from operator import mul
+from operator import mul, or_
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +14,6 @@ from torch import Tensor
 from .displacement import displacement as displacement_of
 from .displacement import pixels
 from .errors import ProRandConvError
-from .ops.formulas import over_images
 from .params import BlockParams
 
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -147,13 +147,12 @@ def _nearest(displacement: Tensor) -> tuple[Tensor, Tensor]:
     size = tuple(displacement.shape[2:])
     positions = displacement + pixels(size, displacement.dtype, displacement.device)
     positions.nan_to_num_(_NOWHERE, _NOWHERE, _NOWHERE)
-    nearest = positions.round_().long()
-    sides = over_images(torch.tensor(size, device=nearest.device), len(size))
-    inside = nearest.clamp(torch.zeros_like(sides), sides - 1)
-    away = (inside != nearest).any(1)
-    index, *others = inside.unbind(1)
-    for axis, side in zip(others, size[1:], strict=True):
-        index = index.mul_(side).add_(axis)
+    nearest = positions.round_().long().unbind(1)
+    inside = [axis.clamp(0, side - 1) for axis, side in zip(nearest, size, strict=True)]
+    moved = (there != axis for there, axis in zip(inside, nearest, strict=True))
+    away, (index, *others) = reduce(or_, moved), inside
+    for there, side in zip(others, size[1:], strict=True):
+        index = index.mul_(side).add_(there)
     return index.flatten(1).unsqueeze(1), away.flatten(1).unsqueeze(1)
 
 

@@ -65,8 +65,9 @@ class BlockParams:
             shape = tuple(getattr(given, "shape", ()))
             object.__setattr__(self, "size", shape[-self.spatial_dims :])
         self._check_repeats()
-        self._check_weight()
-        dims, channels = self.spatial_dims, self.channels
+        dims = self.spatial_dims
+        self._check_weight(dims)
+        channels = self.weight.shape[-dims - 1]
         taps, sides = self.weight.shape[-1] ** dims, ("D", "H", "W")[-dims:]
         self._check_tensor("offsets", dims * taps, *sides)
         self._check_tensor("gamma", channels)
@@ -89,16 +90,16 @@ class BlockParams:
         repeats = tuple(numbers) if several is self.repeats else numbers[0]
         object.__setattr__(self, "repeats", repeats)  # as plain numbers, whatever integers came
 
-    def _check_weight(self) -> None:
-        layers, sides = ("layers",) if self.layered else (), ("k",) * self.spatial_dims
+    def _check_weight(self, dims: int) -> None:
+        layers, sides = ("layers",) if self.layered else (), ("k",) * dims
         self._check_tensor("weight", *layers, "C", "C", *sides, optional=False)
-        out, channels, *kernel = self.weight.shape[-self.spatial_dims - 2 :]
+        out, channels, *kernel = self.weight.shape[-dims - 2 :]
         if out != channels or len(set(kernel)) > 1 or kernel[0] % 2 == 0:
             raise ProRandConvError.about(
                 "weight", tuple(self.weight.shape), f"kernels (C, C, {', '.join(sides)}), k odd"
             )
         most = max(self.repeats, default=0) if isinstance(self.repeats, tuple) else self.repeats
-        if self.layered and most > (kernels := self.weight.shape[-self.spatial_dims - 3]):
+        if self.layered and most > (kernels := self.weight.shape[-dims - 3]):
             raise ProRandConvError.about(
                 "repeats", most, f"at most {kernels}, the number of drawn kernels"
             )
