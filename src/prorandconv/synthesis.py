@@ -272,7 +272,7 @@ class Waves(Fields):
         """A bound of the fields' magnitude in pixels, found without making them.
 
         Along the longest axis it is the sum of the waves' amplitudes, along the others it is exact:
-        on a short cut, waves nearly cancel each other.
+        on a short cut, waves nearly cancel each other. Rounding is allowed for.
         """
         coefficients = self.in_pixels().coefficients
         *others, last = self.in_pixels()._waves(coefficients)
@@ -283,7 +283,7 @@ class Waves(Fields):
         amplitudes[0] = 1
         factors = (*exact, torch.eye(len(amplitudes)).to(amplitudes))
         bounds = ((_products(field, factors).abs() @ amplitudes).max() for field in coefficients)
-        return max(map(float, bounds))
+        return max(map(float, bounds)) * (1 + 1e-4)
 
     def resized(self, size: Size) -> Waves:
         """The same waves over images of another size, as large beside the longer side as before."""
