@@ -59,7 +59,7 @@ def naive_conv(x, weight, offsets, padding):
     [
         *((size, 3, 0.4) for size in SIZES),
         ((4, 3, 5), 3, 2.5),
-        ((3, 4, 2), 5, 0.9),
+        ((2, 3, 1), 5, 0.9),
         ((4, 3, 5), 1, 9.0),
     ],
 )
