@@ -19,10 +19,10 @@ from . import checks
 from .annotations import LABELS, Motion, check_marked
 from .checks import Range
 from .errors import ProRandConvError
-from .functional import compute_dtype
 from .ops import ENGINES, Engine, unavailable
 from .options import CONTRAST_PARTS, PADDINGS, STANDARDISE_EPS, ContrastPart, Padding
 from .params import BlockParams
+from .repetition import compute_dtype
 from .sampler import Sampler
 
 EPS = 1e-2
