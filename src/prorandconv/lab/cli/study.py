@@ -139,6 +139,6 @@ def _show_runs(
 
 
 def _device(accelerator: str) -> torch.device:
-    from lightning_fabric import Fabric
+    from ..fabric import Fabric
 
     return Fabric(accelerator=accelerator, devices=1).device

@@ -13,9 +13,6 @@ from typing import Any
 
 import torch
 import torch.distributed
-from lightning_fabric import Fabric
-from lightning_fabric.plugins.environments.lightning import LightningEnvironment
-from lightning_fabric.strategies.ddp import DDPStrategy
 from torch.multiprocessing.spawn import (
     ProcessExitedException,
     ProcessRaisedException,
@@ -23,6 +20,7 @@ from torch.multiprocessing.spawn import (
 )
 
 from ..errors import RunError
+from ..fabric import DDPStrategy, Fabric, LightningEnvironment
 from .config import Execution, RunConfig
 from .environment import device_of
 from .signals import held_back, signals

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed
-from lightning_fabric import Fabric
 from torch import Tensor, nn
+
+from ..fabric import Fabric
 
 T = TypeVar("T")
 

@@ -16,10 +16,10 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from ..errors import DivergedError, RunError, StoppedError
+from ..fabric import Fabric
 from ..models import macs
 from ..tasks import get_task
 from ..tasks.contract import Evaluation

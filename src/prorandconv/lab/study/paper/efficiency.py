@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lightning_fabric import Fabric
 
 from ...data import Options, get_benchmark
+from ...fabric import Fabric
 from ...files import write_text
 from ...models import macs
 from ...paper import Row, rows_of
