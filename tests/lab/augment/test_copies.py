@@ -53,7 +53,7 @@ def test_draws_depend_on_seed_name_and_copy_and_on_nothing_else(picture):
 
 
 def test_options_of_the_operator_reach_the_draw(picture):
-    operator = Operator(kernel_size=5, repeats=2, offsets=None, padding="reflect")
+    operator = Operator(kernel_size=5, repeats=2, offsets="none", padding="reflect")
     (copy,) = copies_of(picture, Settings(copies=1, operator=operator))
     draw = copy.entry["draw"]
     assert draw["weight"]["shape"] == [3, 3, 5, 5]

@@ -120,7 +120,7 @@ def test_what_is_no_intact_manifest_is_refused(tmp_path, content, told):
 
 
 def test_header_and_entry_of_a_picture_are_found(tmp_path):
-    operator = Operator(smoothing=None, offsets=(0.1, 0.2))
+    operator = Operator(smoothing="none", offsets=(0.1, 0.2))
     header = replace(HEADER, settings=Settings(size=9, operator=operator))
     begun(tmp_path, header).add([entry("a"), entry("a", 2)])
     found, line = find(tmp_path / NAME, "a-2.png")

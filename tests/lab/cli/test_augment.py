@@ -58,13 +58,13 @@ def test_a_damaged_file_is_named_at_the_end_and_the_others_are_copied(run, photo
 
 def test_options_reach_the_manifest(run, photos):
     words = ("--copies", 1, "--format", "webp", "--size", 8, "--seed", 3, "--include-originals")
-    block = ("--kernel-size", 5, "--offsets", "None", "--smoothing", 0.1, 0.2, "--no-contrast")
+    block = ("--kernel-size", 5, "--offsets", "none", "--smoothing", 0.1, 0.2, "--no-contrast")
     assert run("augment", "photos", "out", *words, *block)[0] == 0
     first = (photos.parent / "out" / "augment.jsonl").read_text().splitlines()[0]
     settings = json.loads(first)["settings"]
     expected = {"copies": 1, "format": "webp", "size": 8, "seed": 3, "include_originals": True}
     assert settings.items() >= expected.items()
-    operator = {"kernel_size": 5, "offsets": None, "smoothing": [0.1, 0.2], "contrast": False}
+    operator = {"kernel_size": 5, "offsets": "none", "smoothing": [0.1, 0.2], "contrast": False}
     assert settings["operator"].items() >= operator.items()
     assert len(list((photos.parent / "out").rglob("*.webp"))) == 4
 

@@ -30,10 +30,10 @@ class Operator:
     """a fixed L instead"""
     weights: Literal["same", "different"] = "same"
     """the same weights in all repetitions, or different ones"""
-    smoothing: Annotated[tuple[float, float] | None, SHOWN_DEFAULT] = (0.01, 1.0)
-    """range of σ_g, the width of the Gaussian filter on the kernel; None: no filter"""
-    offsets: Annotated[tuple[float, float] | Literal["auto"] | None, SHOWN_DEFAULT] = "auto"
-    """range of σ_Δ, the deviation of offsets in pixels; auto: by picture size; None: no offsets"""
+    smoothing: Annotated[tuple[float, float] | Literal["none"], SHOWN_DEFAULT] = (0.01, 1.0)
+    """range of σ_g, the width of the Gaussian filter on the kernel; none: no filter"""
+    offsets: Annotated[tuple[float, float] | Literal["auto", "none"], SHOWN_DEFAULT] = "auto"
+    """range of σ_Δ, the deviation of offsets in pixels; auto: by picture size; none: no offsets"""
     shared_offsets: bool = False
     """one field of offsets for all taps of the kernel, which bends the picture as a whole"""
     contrast: bool = True
@@ -49,7 +49,10 @@ class Operator:
         """The transform with these options; what is wrong with them is refused by name."""
         from ... import ProRandConv
 
-        return ProRandConv(**asdict(self))
+        options: dict[str, Any] = {
+            name: None if value == "none" else value for name, value in asdict(self).items()
+        }
+        return ProRandConv(**options)
 
 
 @dataclass(frozen=True)
