@@ -107,6 +107,19 @@ def test_torchrun_starts_the_processes_as_well(small_run, tmp_path, mini):
     assert lines(config.directory(tmp_path / "runs") / METRICS)[0]["images"] == 320
 
 
+def test_a_process_of_torchrun_leaves_the_others_when_its_work_is_done(
+    small_run, tmp_path, monkeypatch
+):
+    done = []
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(processes, "_joined", lambda *_: "fabric")
+    monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: done.append("left"))
+    config, execution = small_run("erm", devices=2), Execution(runs=tmp_path, accelerator="cpu")
+    assert processes.in_processes(lambda *given: done.append(given[0]), config, execution) is None
+    assert done == ["fabric", "left"]
+
+
 def test_a_wrong_number_of_processes_is_named(small_run, tmp_path, monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
     monkeypatch.setenv("WORLD_SIZE", "4")

@@ -65,7 +65,17 @@ def in_processes(work: Work, config: RunConfig, execution: Execution) -> Any:
             "1, or a start by torchrun or SLURM, or MASTER_ADDR and NODE_RANK in the environment: "
             "else machines cannot find each other",
         )
-    return work(_joined(config, execution), config, execution)
+    return _together(work, config, execution)
+
+
+def _together(work: Work, config: RunConfig, execution: Execution, **options: Any) -> Any:
+    """Do the work in this process of several; then leave the others.
+
+    Threads of a group that nobody has left can abort the process at its end.
+    """
+    answer = work(_joined(config, execution, **options), config, execution)
+    torch.distributed.destroy_process_group()
+    return answer
 
 
 def _fabric(config: RunConfig, execution: Execution, **options: Any) -> Fabric:
@@ -135,10 +145,9 @@ def _process(
     os.environ.update({name: str(value) for name, value in own.items()})
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(torch.get_num_threads() // config.devices, 1))
-    answer = work(_joined(config, execution, plugins=[LightningEnvironment()]), config, execution)
+    answer = _together(work, config, execution, plugins=[LightningEnvironment()])
     if rank == 0:
         answers.put(answer)
-    torch.distributed.destroy_process_group()
 
 
 def free_port() -> int:
