@@ -11,8 +11,10 @@ The figures go to docs/results/augment/frozen.json, their table into docs/augmen
 from __future__ import annotations
 
 import argparse
+import shlex
 import math
 import statistics
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -177,7 +179,7 @@ def main() -> None:
     tests = {name: stored(name, "test") for name in domains}
     steps = options.epochs * (len(pixels) // BATCH)
     found: dict[str, Any] = {
-        "command": "OMP_NUM_THREADS=1 python benchmarks/frozen.py",
+        "command": shlex.join(["python", *sys.argv]),
         "machine": machine(),
         "benchmark": "digits-mini",
         "network": "LeNet, a quarter of the channels",
