@@ -11,8 +11,8 @@ The figures go to docs/results/augment/frozen.json, their table into docs/augmen
 from __future__ import annotations
 
 import argparse
-import shlex
 import math
+import shlex
 import statistics
 import sys
 from collections.abc import Callable, Iterator
