@@ -20,6 +20,7 @@ from prorandconv.lab.run.generators import Generators
 from prorandconv.lab.run.optimisation import learn, optimiser_maker
 from prorandconv.lab.run.ranks import Ranks
 from prorandconv.lab.run.result import RunState
+from prorandconv.lab.run.selection import Selection
 
 BATCH = 8
 
@@ -204,8 +205,8 @@ class Trial:
         self.generators = Generators(0, ranks)
         self.ranks = ranks
         average = WeightAverage(config, self.learner)
-        parts = (ranks, self.learner, self.optimisers, average, self.generators, ("mnist",), {})
-        self.checkpoints = Checkpoints(RunDirectory(Path(folder)), *parts)
+        parts = (self.learner, self.optimisers, average, self.generators, {})
+        self.checkpoints = Checkpoints(RunDirectory(Path(folder)), ranks, config, *parts)
 
     def steps(self, first, last):
         for number in range(first, last):
@@ -231,7 +232,7 @@ def resumed(kind, config, ranks, folder):
     through.steps(0, 8)
     begun = Trial(kind, config, ranks, folder)
     begun.steps(0, 4)
-    begun.checkpoints.save(RunState(), {})
+    begun.checkpoints.save(RunState(), Selection("val", RunState()))
     torch.manual_seed(99)
     other = Trial(kind, config, ranks, folder)
     other.steps(7, 8)  # whatever it was before

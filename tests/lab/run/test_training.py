@@ -224,7 +224,7 @@ def test_the_trial_of_a_method_leaves_no_trace_in_the_run(small_run, tmp_path):
         return checksum([run.learner.state_dict(), run.generators.own()])
 
     before = state()
-    images, labels = next(iter(run._batches(torch.Generator(), 0)))
+    images, labels = next(iter(run.data.batches(run.ranks, torch.Generator())))
     try_step(config, run.learner, images, labels)
     assert state() == before
     next(run.learner.train().step(images, labels, None))  # which a trial is not

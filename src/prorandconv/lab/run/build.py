@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from ..data import Benchmark, Options, Samples, Split, get_benchmark
+from ..data import Batches, Benchmark, Options, Samples, Split, get_benchmark
 from ..data.images import InMemoryImages, labelled
 from ..data.shifts import all_shifted
 from ..errors import DataError, RunError
@@ -18,6 +18,7 @@ from ..tasks import get_task
 from .config import RunConfig
 from .evaluation import Targets
 from .identity import DataIdentity
+from .ranks import Ranks
 
 
 def open_benchmark(config: RunConfig) -> Benchmark:
@@ -54,11 +55,31 @@ class RunData:
     """
 
     def __init__(self, config: RunConfig) -> None:
-        benchmark = benchmark_of(config)
+        self._config, benchmark = config, benchmark_of(config)
         self.training = _source(config, benchmark, "train", config.train_images)
         self.validation = _source(config, benchmark, "val", config.test_images)
         self.shifted = all_shifted(labelled(self.validation)) if config.shifted_validation else {}
         self.targets = Targets(benchmark, config.source, config.test_images)
+
+    def batches(self, ranks: Ranks, order: torch.Generator, start: int = 0) -> Batches:
+        """Go through the training images once, or through what is left of them.
+
+        Args:
+            ranks: each process gets its part.
+            order: shuffles, and draws the base augmentation.
+            start: the first mini-batch wanted.
+        """
+        config = self._config
+        return self.training.batches(
+            config.batch_size // config.processes,
+            generator=order,
+            augment=config.base_augmentation,
+            jitter=config.jitter,
+            device=ranks.device,
+            drop_last=get_task(config.task).whole_batches,
+            start=start,
+            shard=(ranks.own, ranks.count),
+        )
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:

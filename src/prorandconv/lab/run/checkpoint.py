@@ -6,7 +6,7 @@ import hashlib
 import io
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,16 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from ..errors import RunError
+from ..errors import DivergedError, RunError
 from ..methods.learner import Learner
 from .averaging import WeightAverage
+from .config import RunConfig
 from .directory import PREVIOUS, STATE, RunDirectory
 from .generators import Generators
 from .identity import refuse_other_data
 from .ranks import Ranks
 from .result import RunState
+from .selection import Selection
 
 NETWORK = "network."
 """What names of the evaluated network's weights begin with in a learner's state."""
@@ -38,11 +40,11 @@ class Checkpoints:
     Args:
         directory: where the files are.
         ranks: the first one reads and writes.
+        config: the run.
         learner: what is trained.
         optimisers: by name.
         average: of the weights.
         generators: of this process.
-        source: domains that are trained on, for messages.
         data: fingerprints of all images, which must not change; those of the first process count.
     """
 
@@ -50,31 +52,29 @@ class Checkpoints:
         self,
         directory: RunDirectory,
         ranks: Ranks,
+        config: RunConfig,
         learner: Learner,
         optimisers: Mapping[str, Optimizer],
         average: WeightAverage,
         generators: Generators,
-        source: Sequence[str],
         data: Mapping[str, str],
     ) -> None:
         self._directory, self._ranks = directory, ranks
-        self._source, self._data = source, data
+        self._config, self._data = config, data
         self._learner, self._optimisers, self._generators = learner, optimisers, generators
         self._average = average
 
-    def save(
-        self,
-        state: RunState,
-        best: Mapping[str, Tensor],
-        others: Mapping[int, Mapping[str, Tensor]] | None = None,
-    ) -> None:
+    def save(self, state: RunState, selection: Selection) -> None:
         """Write a checkpoint.
 
         Args:
             state: how far the run is.
-            best: the selected weights.
-            others: weights of other choices, by epoch.
+            selection: the weights that count, and those of other choices.
+
+        Raises:
+            DivergedError: the weights are of no use.
         """
+        self._refuse_not_finite(state)
         generators = self._ranks.all_say(self._generators.own())
         if self._ranks.first:
             stored = {
@@ -82,22 +82,20 @@ class Checkpoints:
                 "learner": self._learner.state_dict(),
                 "optimisers": self._state_of_optimisers(),
                 "average": self._average.state(),
-                "best": dict(best),
-                "others": {epoch: dict(weights) for epoch, weights in (others or {}).items()},
+                "best": dict(selection.best),
+                "others": {epoch: dict(weights) for epoch, weights in selection.others.items()},
                 "order": self._generators.epoch_order,
                 "generators": generators,
                 "data": dict(self._data),
             }
             write_state(self._directory, stored)
 
-    def load(
-        self,
-    ) -> tuple[RunState, dict[str, Tensor], dict[int, dict[str, Tensor]], list[str]]:
+    def load(self) -> tuple[RunState, Selection, list[str]]:
         """Go to where the last checkpoint was written.
 
         Returns:
-            How far the run is, the selected weights, those of other choices by epoch, and messages
-            about damaged checkpoints.
+            How far the run is, the weights that may be chosen, and messages about damaged
+            checkpoints.
         """
         stored, messages = self._ranks.first_says(
             lambda: read_state(self._directory, fits=self._check)
@@ -105,15 +103,28 @@ class Checkpoints:
         if stored is None:
             if self._ranks.count > 1:
                 self._learner.load_state_dict(self._ranks.first_says(self._learner.state_dict))
-            return RunState(), {}, {}, messages
+            state = RunState()
+            return state, Selection(self._config.select, state), messages
         self._learner.load_state_dict(stored["learner"])
         for name, optimiser in self._optimisers.items():
             optimiser.load_state_dict(stored["optimisers"][name])
         if "average" in stored:  # which older checkpoints do without
             self._average.restore(stored["average"])
         self._generators.restore(stored["order"], stored["generators"][self._ranks.own])
+        state = RunState(**stored["run"])
         others = stored.get("others", {})  # checkpoints of before there was a choice have none
-        return RunState(**stored["run"]), stored["best"], others, messages
+        kept = (stored["best"], others) if self._ranks.first else ()
+        return state, Selection(self._config.select, state, *kept), messages
+
+    def _refuse_not_finite(self, state: RunState) -> None:
+        weights = self._learner.named_parameters()
+        wrong = [name for name, one in weights if not torch.isfinite(one).all()]
+        if wrong:
+            raise DivergedError.at(
+                self._directory.path,
+                f"weights are not finite in epoch {state.epoch + 1}: {', '.join(wrong[:3])}",
+                "the last good checkpoint is kept; a smaller learning rate often helps",
+            )
 
     def _check(self, stored: State) -> None:
         """Raise if this is no checkpoint of this run, before anything is changed."""
@@ -124,7 +135,7 @@ class Checkpoints:
             raise ValueError("other weights than this run trains")
         if len(stored["generators"]) != self._ranks.count:
             raise ValueError(f"of {len(stored['generators'])} processes")
-        refuse_other_data(self._directory.path, self._source, stored["data"], self._data)
+        refuse_other_data(self._directory.path, self._config.source, stored["data"], self._data)
 
     def _state_of_optimisers(self) -> State:
         return {name: optimiser.state_dict() for name, optimiser in self._optimisers.items()}

@@ -12,6 +12,10 @@ from typing import Any
 from rich.console import Console, ConsoleDimensions
 from rich.progress import BarColumn, Progress, TextColumn
 
+from ..tasks import get_task
+from .config import Execution, RunConfig
+from .result import validation_score
+
 SECONDS_BETWEEN_LINES = 60.0
 """Within an epoch, where there is no bar."""
 SECONDS_BETWEEN_UPDATES = 0.5
@@ -143,6 +147,31 @@ class RunDisplay:
             for name, accuracy in line.get("targets", {}).items():
                 self._writer.add_scalar(f"targets/{name}", accuracy, line["epoch"])
             self._writer.flush()
+
+
+def run_display(
+    config: RunConfig, execution: Execution, steps: int, done: int, first: bool
+) -> RunDisplay:
+    """What a process of a run shows.
+
+    Args:
+        config: the run.
+        execution: whether anything is shown, and where.
+        steps: of an epoch.
+        done: steps that were done before.
+        first: whether this is the process that shows something.
+    """
+    evaluation = get_task(config.task).evaluation
+    folder = config.directory(execution.runs) / "tensorboard"
+    return RunDisplay(
+        f"{config.benchmark} {config.method} {'+'.join(config.source)}",
+        score=(validation_score(evaluation.metric), evaluation.title),
+        epochs=config.epochs,
+        steps=steps,
+        done=done,
+        shown=first and not execution.quiet,
+        tensorboard=folder if execution.tensorboard and first else None,
+    )
 
 
 def duration(seconds: float) -> str:

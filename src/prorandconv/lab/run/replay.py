@@ -14,17 +14,26 @@ from .directory import CONFIG
 
 
 def keep_step(
-    path: Path, learner: Learner, images: Tensor, labels: Tensor, generators: list[Tensor]
-) -> None:
+    run: Path,
+    rank: int,
+    learner: Learner,
+    batch: tuple[Tensor, Tensor],
+    generators: list[Tensor],
+) -> str:
     """Keep what a step is made of.
 
     Args:
-        path: the file.
+        run: the run's directory.
+        rank: of this process.
         learner: as it is when the loss is found.
-        images: of the mini-batch.
-        labels: theirs.
+        batch: images and labels.
         generators: states before the step: of the augmentation, and torch's own.
+
+    Returns:
+        What a user can do with it.
     """
+    images, labels = batch
+    path = run / f"nan-rank{rank}.pt"
     step = {
         "learner": learner.state_dict(),
         "images": images.cpu(),
@@ -33,6 +42,7 @@ def keep_step(
         "torch": generators[1],
     }
     torch.save(step, path)
+    return f"{path.name} holds the step for {__name__}.replay"
 
 
 def replay(run: Path, file: str = "nan-rank0.pt", *, trust_code: bool = False) -> Tensor:

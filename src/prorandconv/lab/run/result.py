@@ -7,8 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch import nn
+
+from ..models import macs
 from ..tasks import get_task
 from ..tasks.contract import Evaluation
+from .build import RunData
+from .config import RunConfig
 from .evaluation import Measured
 
 Result = dict[str, Any]
@@ -135,3 +140,35 @@ class RunState:
             **{name: of(epoch, measured[epoch]) for name, epoch in self.chosen_epochs().items()},
             "oracle": {"oracle": True} | of(oracle["epoch"], oracle["targets"]) if oracle else {},
         }
+
+
+def put_together(
+    config: RunConfig,
+    data: RunData,
+    network: nn.Module,
+    state: RunState,
+    earlier: Mapping[int, Mapping[str, Evaluation]],
+) -> Result:
+    """The result of a run that has come to its end.
+
+    Args:
+        config: the run.
+        data: its images.
+        network: what was trained.
+        state: what was found on the way.
+        earlier: see :meth:`RunState.figures`.
+    """
+    metric = get_task(config.task).evaluation.metric
+    return {
+        "config": config.to_mapping(),
+        "hash": config.hash,
+        "classes": list(config.identity.classes),
+        "averaged": list(data.targets.averaged),
+        "absent": list(data.targets.absent),
+        "selected": CHOICES[config.select],
+        **state.figures(metric, data.targets.averaged, earlier),
+        "images": {"train": len(data.training), "val": len(data.validation)},
+        "data": data.fingerprints,
+        "parameters": sum(p.numel() for p in network.parameters()),
+        "macs": macs(network, config.identity.image_size),
+    }

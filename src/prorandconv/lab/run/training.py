@@ -13,22 +13,20 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import torch
 from torch import Tensor
 
 from ..errors import DivergedError, RunError, StoppedError
 from ..fabric import Fabric
-from ..models import macs
-from ..tasks import get_task
 from ..tasks.contract import Evaluation
 from .averaging import WeightAverage
 from .build import RunData, learner_of, network_of
 from .checkpoint import Checkpoints
 from .config import Execution, RunConfig
 from .directory import ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory, note
-from .display import RunDisplay
+from .display import run_display
 from .environment import deterministic, environment
 from .evaluation import Measuring
 from .finished import finished
@@ -44,7 +42,7 @@ from .optimisation import (
 from .processes import in_processes
 from .ranks import Ranks
 from .replay import keep_step
-from .result import CHOICES, Result, RunState, validation_score
+from .result import Result, RunState, put_together
 from .selection import Selection
 from .signals import StopRequest, signals
 
@@ -120,75 +118,51 @@ class Run:
     ) -> None:
         self.ranks, self.config, self.execution = ranks, config, execution
         self.directory, self.stop = directory, stop
-        self.device = ranks.device
-        self.task = get_task(config.task)
         self.data = RunData(config)
         torch.manual_seed(config.seed)
         network = network_of(config, initial=True)
-        self.steps = len(self._batches(torch.Generator(), 0))
+        self.steps = len(self.data.batches(ranks, torch.Generator()))
         learner = learner_of(config, network, self.data.training, self.steps, ranks.gather)
         # Convolutions are faster with channels last.
-        self.learner = learner.to(self.device).to(memory_format=torch.channels_last)
+        self.learner = learner.to(ranks.device).to(memory_format=torch.channels_last)
         self.optimisers = self.learner.optimisers(optimiser_maker(config))
         self.average = WeightAverage(config, self.learner)
         self.generators = Generators(config.seed, ranks)
         self.checkpoints = Checkpoints(
             directory,
             ranks,
+            config,
             self.learner,
             self.optimisers,
             self.average,
             self.generators,
-            config.source,
             self.data.fingerprints if ranks.first else {},
         )
         self.measuring = Measuring(
-            config, self.data.validation, self.data.shifted, self.data.targets, self.device, stop
+            config, self.data.validation, self.data.shifted, self.data.targets, ranks.device, stop
         )
         self.state = RunState()
         self.selection = Selection(config.select, self.state)
         self.saved = time.monotonic()
 
-    def _batches(self, order: torch.Generator, start: int) -> Any:
-        return self.data.training.batches(
-            self.config.batch_size // self.config.processes,
-            generator=order,
-            augment=self.config.base_augmentation,
-            jitter=self.config.jitter,
-            device=self.device,
-            drop_last=self.task.whole_batches,
-            start=start,
-            shard=(self.ranks.own, self.ranks.count),
-        )
-
     def to_the_end(self) -> Result:
         """Resume if there is something to resume, train, measure, write the result."""
         if ":" in self.config.method or ":" in self.config.network:
-            images, labels = next(iter(self._batches(torch.Generator(), 0)))
+            images, labels = next(iter(self.data.batches(self.ranks, torch.Generator())))
             try_step(self.config, self.learner, images, labels)
-        self.state, best, others, messages = self.checkpoints.load()
+        self.state, self.selection, messages = self.checkpoints.load()
         state, first = self.state, self.ranks.first
-        self.selection = Selection(self.config.select, state, *((best, others) if first else ()))
         if first:
             note(self.directory.path, messages)
             self.directory.write_config(self.config)
-            about = environment(self.device, self.ranks.count)
+            about = environment(self.ranks.device, self.ranks.count)
             self.directory.write_json(ENVIRONMENT, about)
             self.directory.write_lines(METRICS, state.history)
-        with RunDisplay(
-            f"{self.config.benchmark} {self.config.method} {'+'.join(self.config.source)}",
-            score=(validation_score(self.task.evaluation.metric), self.task.evaluation.title),
-            epochs=self.config.epochs,
-            steps=self.steps,
-            done=state.epoch * self.steps + state.step,
-            shown=first and not self.execution.quiet,
-            tensorboard=self.directory.path / "tensorboard"
-            if self.execution.tensorboard and first
-            else None,
-        ) as self.display:
+        done = state.epoch * self.steps + state.step
+        with run_display(self.config, self.execution, self.steps, done, first) as self.display:
             for message in messages if first else ():
                 self.display.warn(message)
-            if state.epoch or state.step:
+            if done:
                 self.display.say(f"resuming at epoch {state.epoch + 1}, step {state.step}")
             while state.epoch < self.config.epochs:
                 began = time.monotonic()
@@ -203,7 +177,7 @@ class Run:
         state, generators = self.state, self.generators
         generators.order.set_state(generators.epoch_order)
         self.learner.train()
-        for batch in self._batches(generators.order, state.step):
+        for batch in self.data.batches(self.ranks, generators.order, state.step):
             done = state.epoch + state.step / self.steps
             set_learning_rates(self.optimisers.values(), self.config, done)
             before = generators.own()
@@ -234,7 +208,7 @@ class Run:
     def finish_epoch(self) -> None:
         """Validate, measure the targets if it is their turn, select, and save."""
         state, config = self.state, self.config
-        with self.average.in_place(self._batches(torch.Generator().manual_seed(0), 0)):
+        with self.average.in_place(self.data.batches(self.ranks, torch.Generator().manual_seed(0))):
             measured = self.ranks.first_says(
                 lambda: self.measuring.after_epoch(self.learner.network, state.epoch + 1)
             )
@@ -265,35 +239,14 @@ class Run:
         return self.ranks.first_says(lambda: self._write_result(earlier))
 
     def _write_result(self, earlier: Mapping[int, Mapping[str, Evaluation]]) -> Result:
-        network, data = self.learner.network, self.data
-        result: Result = {
-            "config": self.config.to_mapping(),
-            "hash": self.config.hash,
-            "classes": list(self.config.identity.classes),
-            "averaged": list(data.targets.averaged),
-            "absent": list(data.targets.absent),
-            "selected": CHOICES[self.config.select],
-            **self.state.figures(self.task.evaluation.metric, data.targets.averaged, earlier),
-            "images": {"train": len(data.training), "val": len(data.validation)},
-            "data": data.fingerprints,
-            "parameters": sum(p.numel() for p in network.parameters()),
-            "macs": macs(network, self.config.identity.image_size),
-        }
+        found = put_together(self.config, self.data, self.learner.network, self.state, earlier)
         self.directory.write_best(self.selection.best, self.config, self.selection.epoch)
-        self.directory.write_json(RESULT, result)
-        return result
+        self.directory.write_json(RESULT, found)
+        return found
 
     def save(self) -> None:
-        """Write a checkpoint, unless the weights are of no use."""
-        weights = self.learner.named_parameters()
-        wrong = [name for name, one in weights if not torch.isfinite(one).all()]
-        if wrong:
-            raise DivergedError.at(
-                self.directory.path,
-                f"weights are not finite in epoch {self.state.epoch + 1}: {', '.join(wrong[:3])}",
-                "the last good checkpoint is kept; a smaller learning rate often helps",
-            )
-        self.checkpoints.save(self.state, self.selection.best, self.selection.others)
+        """Write a checkpoint."""
+        self.checkpoints.save(self.state, self.selection)
         self.saved = time.monotonic()
 
     def _save_and_stop(self) -> NoReturn:
@@ -307,13 +260,12 @@ class Run:
         self, error: NotFiniteError, batch: tuple[Tensor, Tensor], before: list[Tensor]
     ) -> NoReturn:
         """Keep what the step was made of, and end; the last checkpoint stays as it is."""
-        path = self.directory.path / f"nan-rank{self.ranks.own}.pt"
-        keep_step(path, self.learner, *batch, before)
+        path = self.directory.path
+        advice = keep_step(path, self.ranks.own, self.learner, batch, before)
         raise DivergedError.at(
-            self.directory.path,
+            path,
             f"{error} in epoch {self.state.epoch + 1}, step {self.state.step + 1}",
-            f"the last good checkpoint is kept, and {path.name} holds the step for "
-            "prorandconv.lab.run.replay.replay; a smaller learning rate often helps",
+            f"the last good checkpoint is kept, and {advice}; a smaller learning rate often helps",
         ) from error
 
     def _note_timing(self, training: float, evaluation: float) -> None:
