@@ -23,7 +23,7 @@ class Report:
     full: bool = False
     """print intervals, the paper's figures and gains too; the files always have them"""
     samples: bool = True
-    """show augmented images of the source; without them, a report goes where the images may not"""
+    """show images of the data sets; without them, a report goes where the images may not"""
     data_root: OrDefault[Path] = None
     """folder of data sets, for sample images (default: the runs')"""
 

@@ -35,7 +35,7 @@ def write_report(
     Args:
         directory: with studies or runs in it.
         output: the folder to write to.
-        samples: show augmented images of the source.
+        samples: show images of the data sets.
         data_root: the folder of data sets, for samples, if it is not where the runs had it.
     """
     folder = Folder(output)
@@ -66,9 +66,8 @@ def _section(study: StudyRecord, folder: Folder, samples: bool, data_root: Path 
         name = f"{study.name} {group.name}" if len(groups) > 1 else study.name
         curves += curve_pictures(group, name, folder)
         matrices += confusions(group)
-    sheets: list[Picture | str] = []
+    sheets = list(prediction_pictures(groups, study.name, folder, data_root, scenes=samples))
     if samples:
-        sheets += prediction_pictures(groups, study.name, folder, data_root)
         sheets += sample_pictures(groups, study.name, folder, data_root)
     return Section(
         study,

@@ -125,11 +125,17 @@ def sample_pictures(
 
 
 def prediction_pictures(
-    groups: Iterable[Comparison], name: str, folder: Folder, data_root: Path | None
+    groups: Iterable[Comparison],
+    name: str,
+    folder: Folder,
+    data_root: Path | None,
+    *,
+    scenes: bool,
 ) -> Iterator[Picture | str]:
     """Scenes of each target, their classes, and what each method takes them for.
 
-    The scenes are the same for all methods. Classification has no such pictures.
+    The scenes are the same for all methods; without them, only what was found is shown.
+    Classification has no such pictures.
     """
     for group in groups:
         runs = {row: run for row, run in group.firsts.items() if _segments(run)}
@@ -137,11 +143,12 @@ def prediction_pictures(
             from .predictions import prediction_sheet  # networks are loaded here, and nowhere else
 
             try:
-                sheet = prediction_sheet(runs, target, data_root)
+                sheet = prediction_sheet(runs, target, data_root, scenes=scenes)
             except ProRandConvError as error:  # data or weights that are gone
                 yield f"No predictions for {target}: {error}"
                 continue
-            title = f"{target}: scenes, their classes, and those that each method found"
+            shown = "scenes, their classes, and those" if scenes else "the classes"
+            title = f"{target}: {shown} that each method found"
             yield Picture.sheet(sheet, folder.free(name, "predictions", target), title)
 
 

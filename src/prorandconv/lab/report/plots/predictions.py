@@ -18,7 +18,7 @@ SCENES = 4
 
 
 def prediction_sheet(
-    runs: Mapping[str, ReportedRun], target: str, data_root: Path | None
+    runs: Mapping[str, ReportedRun], target: str, data_root: Path | None, *, scenes: bool = True
 ) -> Image.Image:
     """Scenes at even distances in the target, the same for all runs.
 
@@ -26,20 +26,21 @@ def prediction_sheet(
         runs: a finished run that segments, by row.
         target: the domain.
         data_root: the folder of data sets, if it is not where the runs had it.
+        scenes: show the scenes and their true classes too, which are part of the data set.
     """
     rows: list[tuple[str, list[Tensor]]] = []
+    stored: list[Tensor] = []
     for row, run in runs.items():
         trained = load_trained(run.path, data_root=data_root, accelerator="cpu")
         colours, form = colours_of(trained.classes), trained.config.format
-        if not rows:
-            scenes = trained.benchmark.load(target, "test")
-            assert isinstance(scenes, Scenes)
-            stored = list(scenes.stored(even(scenes, SCENES)))
+        if not stored:
+            split = trained.benchmark.load(target, "test")
+            assert isinstance(split, Scenes)
+            stored = list(split.stored(even(split, SCENES)))
             classes = trained.classes
-            rows = [
-                ("scene", [scene[:3] for scene in stored]),
-                ("truth", [coloured(scene[3], colours) for scene in stored]),
-            ]
+            if scenes:
+                rows.append(("scene", [scene[:3] for scene in stored]))
+                rows.append(("truth", [coloured(scene[3], colours) for scene in stored]))
         found = [
             segmented(trained.network, scene[:3], form, precision=trained.config.precision)
             for scene in stored
