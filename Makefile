@@ -42,7 +42,7 @@ bench: $(INSTALLED)-bench
 	@$(BIN)/python benchmarks/data.py --output docs/results/speed/data.json
 
 GALLERY := cat-overview cat-steps cat-contrast astronaut-smoothing pagoda-offsets cat-receptive \
-	pagoda-labels pagoda-draws retina-draws
+	pagoda-labels street-draws retina-draws
 
 gallery: $(INSTALLED)
 	@for name in $(GALLERY); do \

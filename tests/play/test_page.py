@@ -308,8 +308,9 @@ def test_keyboard_alone_reaches_and_works_everything(page):
             page.wait()
             press("Enter")
             break
-    wanted = {"astronaut", "cat", "choose", "size", "handle", "new", "copy", "save-draw"}
-    wanted |= {"save-result", "save-original", "1", "10", "preset", "weights", "padding", "k", "L"}
+    wanted = {"astronaut", "cat", "retina", "street", "choose", "size", "handle", "new", "copy"}
+    wanted |= {"save-draw", "save-result", "save-original", "1", "10", "preset", "weights"}
+    wanted |= {"padding", "k", "L"}
     wanted |= {"smoothing", "sigma_g", "offsets", "b_delta", "alpha", "contrast", "standardise"}
     wanted |= {"affine", "tanh", "sigma_gamma", "sigma_beta", "SUMMARY", "keep"}
     assert wanted <= set(reached)

@@ -3,7 +3,7 @@
 
 const PARTS = ["standardise", "affine", "tanh"]
 const CHOICES = {
-	picture: ["astronaut", "cat", "retina"],
+	picture: ["astronaut", "cat", "retina", "street"],
 	size: [32, 96, 160, 224, 384],
 	method: ["pro", "rand"],
 	k: [1, 3, 5, 7],
