@@ -57,7 +57,7 @@ def _section(study: StudyRecord, folder: Folder, samples: bool, data_root: Path 
         write_text(path.with_name(files["CSV"]), comma_separated(table))
         write_text(path.with_name(files["LaTeX"]), latex_table(table))
         figure = table_plot(table)
-        narrow = table_plot(table, 1) if figure is not None and len(figure.axes) > 1 else None
+        narrow = table_plot(table, 1)
         plot = None if figure is None else Picture.plot(figure, path, describe(table), narrow)
         tables.append(ShownTable(table, plot, files))
     curves: list[Picture] = []

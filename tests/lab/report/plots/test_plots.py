@@ -9,7 +9,16 @@ from prorandconv.lab.report.compare import comparisons
 from prorandconv.lab.report.looks import LOOKS, labelled_rows
 from prorandconv.lab.report.plots.curves import SOURCE, curve, learning_curves
 from prorandconv.lab.report.plots.pictures import Picture
-from prorandconv.lab.report.plots.style import DARK_INK, GROUND, INK, new_figure, render, themed
+from prorandconv.lab.report.plots.style import (
+    DARK_INK,
+    GROUND,
+    INK,
+    PHONE_WIDTH,
+    STYLE,
+    new_figure,
+    render,
+    themed,
+)
 from prorandconv.lab.report.plots.tables import table_plot
 from prorandconv.lab.report.read import ReportedRun
 from prorandconv.lab.study.table import Axis, Cell
@@ -155,6 +164,15 @@ def test_curves_for_a_phone_stand_below_each_other(comparison):
     runs = comparison("erm", epochs=6)
     (wide,), (narrow,) = (learning_curves(runs, panels) for panels in (3, 1))
     assert_narrower(wide, narrow)
+
+
+def test_letters_have_at_least_eleven_pixels_on_a_phone(make_table, comparison):
+    lines = make_table(axis=Axis("kernel size", (1.0, 3.0)))
+    plots = [table_plot(table, 1) for table in (make_table(), make_table(unit="ms"), lines)]
+    plots += learning_curves(comparison("erm", epochs=6), 1)
+    assert {plot.get_figwidth() for plot in plots} == {PHONE_WIDTH}
+    shown = min(1, (390 - 2 * 16) / (PHONE_WIDTH * 96))  # the page has a margin of 16 pixels
+    assert STYLE["font.size"] * 96 / 72 * shown >= 11
 
 
 def assert_narrower(wide, narrow):

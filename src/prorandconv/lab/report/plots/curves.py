@@ -14,7 +14,7 @@ from ...study.table import Estimate
 from ..compare import Comparison
 from ..looks import LOOKS, OTHERS, Look, looks
 from ..read import ReportedRun
-from .style import grid, new_figure, styled
+from .style import PHONE_WIDTH, grid, legend_columns, new_figure, styled
 
 SOURCE = "source, validation"
 PANELS = 3
@@ -28,7 +28,7 @@ def learning_curves(comparison: Comparison, panels: int = PANELS) -> list[Figure
 
     Args:
         comparison: whose runs to draw.
-        panels: how many of them at most stand beside each other.
+        panels: how many of them at most stand beside each other; 1 is a plot for a phone.
     """
     rows = [
         row for row, seeds in comparison.rows.items() if any(run.metrics for run in seeds.values())
@@ -70,7 +70,10 @@ def _figure(comparison: Comparison, rows: list[str], panels: int) -> Figure | No
     across = min(len(names), panels, 2 if len(names) == 4 else panels)
     down = math.ceil(len(names) / across)
     with styled():
-        figure = new_figure((5.4, 8.4, 9.6)[across - 1], 2.5 * down + 0.7)
+        width = PHONE_WIDTH if panels == 1 else (5.4, 8.4, 9.6)[across - 1]
+        columns = legend_columns(rows, width)
+        lines = max(2, math.ceil(len(rows) / columns))
+        figure = new_figure(width, 2.5 * down + 0.32 + 0.19 * lines)
         grid_of_axes = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
         for axes, name in zip(grid_of_axes, names, strict=False):
             for row, style in looks(rows).items():
@@ -88,7 +91,6 @@ def _figure(comparison: Comparison, rows: list[str], panels: int) -> Figure | No
             if place % across == 0:
                 axes.set_ylabel(f"{comparison.score}, %")
         handles, labels = grid_of_axes[0].get_legend_handles_labels()
-        columns = max(1, min(len(labels), int(33 * across / (8 + max(map(len, labels))))))
         figure.legend(handles, labels, loc="outside upper left", ncols=columns)
     return figure
 

@@ -48,7 +48,7 @@ class Picture:
             figure: the plot.
             path: where to, without an ending.
             title: what it shows.
-            narrow: the plot for a phone, with its panels below each other.
+            narrow: the plot for a phone.
         """
         _write(path, render(figure, "png"))
         return cls(path.name, title, _drawing(figure), "" if narrow is None else _drawing(narrow))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
@@ -14,6 +15,8 @@ from matplotlib.figure import Figure
 INK, GROUND = "#1b1b1c", "#fffffe"
 """Colours of text and background, which follow the page's between light and dark."""
 DARK_INK, DARK_GROUND = "#e6e6e3", "#17181a"
+PHONE_WIDTH = 3.7
+"""Inches: what a screen of 390 pixels shows without making letters smaller."""
 STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
     "axes.edgecolor": INK,
@@ -42,6 +45,11 @@ def new_figure(width: float, height: float) -> Figure:
 def styled() -> AbstractContextManager[None]:
     """The style, while a figure is made."""
     return rc_context(STYLE)
+
+
+def legend_columns(names: Sequence[str], width: float) -> int:
+    """How many names fit beside each other into a legend of this many inches."""
+    return max(1, min(len(names), int(11 * width / (8 + max(map(len, names))))))
 
 
 def grid(axes: Axes, axis: str) -> None:

@@ -14,12 +14,12 @@ from matplotlib.lines import Line2D
 from ...study.table import FEWEST, Axis, Table
 from ..formats.lines import Digits, heading, repetitions
 from ..looks import LOOKS, OTHERS, looks
-from .style import GROUND, INK, grid, new_figure, styled
+from .style import GROUND, INK, PHONE_WIDTH, grid, legend_columns, new_figure, styled
 
 PANELS = 4
 """Panels beside each other."""
 DOTS_WIDTH = 6.4
-"""Inches; as wide as a text, so that it can be read on a phone too."""
+"""Inches."""
 LABEL_ROOM = 0.055
 """Least distance of two labels, as a share of the plot's height."""
 
@@ -29,14 +29,16 @@ def table_plot(table: Table, panels: int = PANELS) -> Figure | None:
 
     Args:
         table: what to draw.
-        panels: how many of them at most stand beside each other.
+        panels: how many of them at most stand beside each other; 1 is a plot for a phone.
     """
     if not any(table.estimate(row, column) for row in table.rows for column in table.columns):
         return None
     with styled():
         if table.axis is not None:
-            return _curves(table, table.axis)
-        return _dots(table) if _has_dots(table) else _bars(table, panels)
+            return _curves(table, table.axis, phone=panels == 1)
+        if _has_dots(table):
+            return _dots(table, PHONE_WIDTH if panels == 1 else DOTS_WIDTH)
+        return _bars(table, panels)
 
 
 def describe(table: Table) -> str:
@@ -59,11 +61,14 @@ def _has_dots(table: Table) -> bool:
     return table.axis is None and table.unit == "%" and len(table.rows) <= len(LOOKS) + len(OTHERS)
 
 
-def _dots(table: Table) -> Figure:
+def _dots(table: Table, width: float) -> Figure:
     """All columns below each other on one scale, a dot for each row."""
     columns, chosen = table.shown_columns, looks(table.rows)
     step = len(table.rows) + 1
-    figure = new_figure(DOTS_WIDTH, 1.3 + 0.19 * step * len(columns))
+    names = [*chosen, *(["the paper"] if table.has_paper else [])]
+    across = legend_columns(names, width)
+    lines = max(3, math.ceil(len(names) / across))
+    figure = new_figure(width, 0.73 + 0.19 * (lines + step * len(columns)))
     axes = figure.subplots()
     grid(axes, "x")
     for group, column in enumerate(columns):
@@ -84,17 +89,10 @@ def _dots(table: Table) -> Figure:
     for line in range(1, len(columns)):
         axes.axhline(line * step - 1, color=INK, alpha=0.15, linewidth=0.6)
     axes.set_xlabel(f"{table.score}, %")
-    names = [
-        Line2D([], [], marker=look.marker, color=look.colour, label=row)
-        for row, look in chosen.items()
-    ]
+    marks = [Line2D([], [], marker=look.marker, color=look.colour) for look in chosen.values()]
     if table.has_paper:
-        hollow = Line2D([], [], marker="o", color=INK, linestyle="", label="the paper")
-        hollow.set_markerfacecolor(GROUND)
-        names.append(hollow)
-    longest = max(len(str(name.get_label())) for name in names)
-    across = max(1, min(len(names), 72 // (longest + 8)))
-    figure.legend(handles=names, loc="outside upper left", ncols=across)
+        marks.append(Line2D([], [], marker="o", color=INK, markerfacecolor=GROUND, linestyle=""))
+    figure.legend(marks, names, loc="outside upper left", ncols=across)
     return figure
 
 
@@ -105,7 +103,8 @@ def _bars(table: Table, most: int) -> Figure:
     down = math.ceil(len(columns) / across)
     names = [fill(row, 26) for row in table.rows]
     height = down * (0.34 * sum(1 + name.count("\n") / 2 for name in names) + 0.85)
-    figure = new_figure(2.1 + 2.0 * across, max(height, 1.6) + 0.3)
+    width = PHONE_WIDTH if most == 1 else 2.1 + 2.0 * across
+    figure = new_figure(width, max(height, 1.6) + 0.3)
     panels = figure.subplots(down, across, squeeze=False, sharey=True).ravel()
     for axes, column in zip(panels, columns, strict=False):
         _bar_panel(axes, table, column)
@@ -157,9 +156,9 @@ def _bar_panel(axes: Axes, table: Table, column: str) -> None:
         axes.set_xlabel(table.unit)
 
 
-def _curves(table: Table, axis: Axis) -> Figure:
+def _curves(table: Table, axis: Axis, phone: bool) -> Figure:
     """A curve for each row, with the row's name at its end."""
-    figure = new_figure(7.5, 4.2)
+    figure = new_figure(PHONE_WIDTH if phone else 7.5, 4.2)
     axes = figure.subplots()
     grid(axes, "y")
     ends: list[tuple[float, float, str, str]] = []
@@ -194,7 +193,7 @@ def _curves(table: Table, axis: Axis) -> Figure:
     axes.set_xlabel(axis.label)
     axes.set_ylabel(table.unit)
     axes.set_xticks(axis.positions, [f"{x:g}" for x in axis.positions])
-    axes.set_title(heading(table))
+    axes.set_title(fill(heading(table), 30) if phone else heading(table))
     _explain_paper(figure, table, "o", ":")
     label_ends(axes, ends)
     return figure
