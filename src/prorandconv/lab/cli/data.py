@@ -42,6 +42,7 @@ class DataList:
         for name in BENCHMARKS:
             if name in OWN:
                 table.add_row(name, "any", "", f"--data-root DIR with {OWN[name]}")
+                table.add_section()
                 continue
             benchmark = get_benchmark(name, self.data_root)
             for domain in (*benchmark.domains, *benchmark.extras):
@@ -62,6 +63,8 @@ class DataList:
 
 def _shown(path: Path, root: Path, cache: Path) -> str:
     """A path from the data root or the cache, which stand above the table; others whole."""
+    if path.suffix == ".py":
+        return "drawn when it is loaded"
     if path.is_relative_to(root):
         return str(path.relative_to(root))
     return f"cache: {path.relative_to(cache)}" if path.is_relative_to(cache) else str(path)
