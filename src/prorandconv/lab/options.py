@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import tyro
 
@@ -19,3 +19,11 @@ SHOWN_DEFAULT = tyro.conf.arg(help_behavior_hint=_default)
 
 OrDefault = Annotated[T | None, tyro.conf.DisallowNone, SHOWN_DEFAULT]
 """A value, or None, which is the default and cannot be given: ``--help`` mentions it nowhere."""
+
+Range = tuple[float, float]
+RangeOrNone = Annotated[Range | None, tyro.conf.arg(metavar="LOW HIGH|None")]
+OffsetsRange = Annotated[
+    Range | Literal["auto"] | None, tyro.conf.arg(metavar="LOW HIGH|auto|None")
+]
+WeightStd = Annotated[float | Range | None, tyro.conf.arg(metavar="FLOAT|LOW HIGH|None")]
+"""Options of the methods for which None is a value, as ``--help`` shows them."""

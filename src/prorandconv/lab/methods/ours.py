@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ...checks import Range
 from ...functional import ContrastPart
 from ...selection import Strategy
+from ..options import OffsetsRange, RangeOrNone
 from .pro_randconv import ProRandConvMethod
 
 
@@ -31,7 +31,7 @@ class OursD(ProRandConvMethod):
 class OursC(OursD):
     """Without deformable offsets, which move what the labels do not follow."""
 
-    offsets: Range | Literal["auto"] | None = None
+    offsets: OffsetsRange = None
     """range of σ_Δ, the deviation of offsets in pixels; auto: by image size; None: no offsets"""
 
 
@@ -39,7 +39,7 @@ class OursC(OursD):
 class OursB(OursC):
     """Without offsets and without smoothing."""
 
-    smoothing: Range | None = None
+    smoothing: RangeOrNone = None
     """range of σ_g, the width of the Gaussian filter on the kernel; None: no filter"""
 
 

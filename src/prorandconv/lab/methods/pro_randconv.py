@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from ... import ProRandConv
 from ...block_transform import EPS
-from ...checks import Range
 from ...errors import ProRandConvError
 from ...functional import ContrastPart, Padding, move_labels
 from ..data import ImageFormat
 from ..data.scenes import IGNORED
+from ..options import OffsetsRange, OrDefault, RangeOrNone, WeightStd
 from .augmenting import Augmenting, LabelledAugment
 from .consistency import divergence
 from .learner import Augment, Loss
@@ -36,13 +36,13 @@ class ProRandConvMethod(Augmenting):
     """side k of the kernel, odd"""
     max_repeats: int = 10
     """L_max: L is drawn from 1 to this number"""
-    repeats: int | None = None
+    repeats: OrDefault[int] = None
     """a fixed L instead"""
     weights: Literal["same", "different"] = "same"
     """the same weights in all repetitions, or different ones"""
-    smoothing: Range | None = (EPS, 1.0)
+    smoothing: RangeOrNone = (EPS, 1.0)
     """range of σ_g, the width of the Gaussian filter on the kernel; None: no filter"""
-    offsets: Range | Literal["auto"] | None = "auto"
+    offsets: OffsetsRange = "auto"
     """range of σ_Δ, the deviation of offsets in pixels; auto: by image size; None: no offsets"""
     shared_offsets: bool = False
     """one field of offsets for all taps of the kernel, which bends the image as a whole"""
@@ -54,7 +54,7 @@ class ProRandConvMethod(Augmenting):
     """σ_γ of the affine's scale"""
     beta_std: float = 0.5
     """σ_β of the affine's shift"""
-    weight_std: float | Range | None = None
+    weight_std: WeightStd = None
     """σ_w, or its range; None: 1 / sqrt(k² C)"""
     padding: Padding = "zeros"
     """border mode: what an image is taken to be outside"""
@@ -169,7 +169,7 @@ class Progressive(Augmenting):
     """side k of the kernel, odd"""
     max_repeats: int = 10
     """L_max: L is drawn from 1 to this number"""
-    repeats: int | None = None
+    repeats: OrDefault[int] = None
     """a fixed L instead"""
     bound: Literal["clamp", "standardise"] | None = "clamp"
     """what keeps ten repetitions from growing without limit (None: nothing)"""

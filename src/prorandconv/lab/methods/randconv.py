@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ... import RandConv
-from ...checks import Range
 from ...functional import ContrastPart, Padding
 from ..data import ImageFormat
+from ..options import OffsetsRange, OrDefault, RangeOrNone, WeightStd
 from .consistency import divergence
 from .contract import Method
 from .learner import Augment, Loss
@@ -31,21 +30,21 @@ class RandConvMethod(Method):
 
     consistency: bool = True
     """whether predictions for three views are drawn towards their average"""
-    consistency_weight: float | None = None
-    """λ; None: 5, or 10 with mixing"""
+    consistency_weight: OrDefault[float] = None
+    """λ (default: 5, or 10 with mixing)"""
     mix: bool = False
     """mix the result with the original by a random share; then no mini-batch stays as it is"""
     kernel_sizes: tuple[int, ...] = (1, 3, 5, 7)
     """pool from which the kernel's side k is drawn"""
     identity: float = 0.5
     """probability that a view is the original images (without mixing)"""
-    smoothing: Range | None = None
+    smoothing: RangeOrNone = None
     """range of σ_g, the width of a Gaussian filter on the kernel; None: no filter"""
-    offsets: Range | Literal["auto"] | None = None
+    offsets: OffsetsRange = None
     """range of σ_Δ, the deviation of deformable offsets in pixels; None: no offsets"""
     contrast: bool | tuple[ContrastPart, ...] = False
     """contrast diversification: all, none, or some of standardise, affine, tanh"""
-    weight_std: float | Range | None = None
+    weight_std: WeightStd = None
     """σ_w, or its range; None: 1 / sqrt(k² C)"""
     padding: Padding = "zeros"
     """border mode: what an image is taken to be outside"""
