@@ -6,26 +6,21 @@ from ..errors import DataError
 from .benchmarks import BENCHMARKS, get_benchmark
 
 if TYPE_CHECKING:
-    from .benchmark import Benchmark, Domain, Identity, Recipe
+    from .benchmark import Benchmark
     from .image_files import Options
     from .images import Images
-    from .samples import Batches, ImageFormat, Samples
-    from .splits import SPLITS, Split
+    from .samples import ImageFormat, Samples
+    from .splits import Split
 else:
     from ...lazy import on_first_use
 
     __getattr__, __dir__ = on_first_use(
         __name__,
         {
-            "SPLITS": "splits",
-            "Batches": "samples",
             "Benchmark": "benchmark",
-            "Domain": "benchmark",
-            "Identity": "benchmark",
             "ImageFormat": "samples",
             "Images": "images",
             "Options": "image_files",
-            "Recipe": "benchmark",
             "Samples": "samples",
             "Split": "splits",
         },
@@ -33,16 +28,11 @@ else:
 
 __all__ = [
     "BENCHMARKS",
-    "SPLITS",
-    "Batches",
     "Benchmark",
     "DataError",
-    "Domain",
-    "Identity",
     "ImageFormat",
     "Images",
     "Options",
-    "Recipe",
     "Samples",
     "Split",
     "get_benchmark",

@@ -120,16 +120,6 @@ class Domain(ABC):
 
 
 @dataclass(frozen=True)
-class Identity:
-    """Which data a benchmark's name stands for; part of what a run is called."""
-
-    domains: tuple[str, ...]
-    classes: tuple[str, ...]
-    content: str | None = None
-    """a hash of all images where the name does not say which they are"""
-
-
-@dataclass(frozen=True)
 class Benchmark:
     """An ordered set of domains that share classes, and how to train on them."""
 
@@ -167,16 +157,15 @@ class Benchmark:
         """Side of an image in pixels."""
         return self.format.image_size
 
-    def identity(self) -> Identity:
-        """Which data this is.
+    def content(self) -> str | None:
+        """A hash of all images of a user's own data; None where the name says which they are.
 
-        For a user's own data all images are read once; after that, only those that have changed.
+        All images are read once; after that, only those that have changed.
         """
-        content = None
-        if self.user_data:
-            # the test split of an image folder is all of it
-            content = fingerprint(self.load(name, "test").fingerprint for name in self.domains)
-        return Identity(self.domains, self.classes, content)
+        if not self.user_data:
+            return None
+        # the test split of an image folder is all of it
+        return fingerprint(self.load(name, "test").fingerprint for name in self.domains)
 
     def present(self) -> tuple[str, ...]:
         """Names of the domains that are there, extras included."""

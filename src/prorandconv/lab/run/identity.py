@@ -28,9 +28,15 @@ class DataIdentity:
     @classmethod
     def of(cls, benchmark: Benchmark) -> DataIdentity:
         """The identity of a benchmark's data; of a user's own folder every image is read."""
-        own = benchmark.identity()
         form = benchmark.format
-        return cls(own.domains, own.classes, form.image_size, form.mean, form.std, own.content)
+        return cls(
+            benchmark.domains,
+            benchmark.classes,
+            form.image_size,
+            form.mean,
+            form.std,
+            benchmark.content(),
+        )
 
 
 def refuse_other_data(
