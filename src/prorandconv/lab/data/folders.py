@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import DataError, did_you_mean
-from .benchmark import PHOTO_RECIPE, Benchmark, Counts, Domain, Findings, Published
+from .benchmark import PHOTO_RECIPE, Benchmark, Counts, Domain, Findings, Published, Recipe
 from .decoding import SUFFIXES
 from .image_files import FolderImages, ImageFile, Options
 from .images import DomainImages
@@ -61,6 +61,24 @@ def sub_folders(folder: Path) -> list[Path]:
                 path, "a link to a missing folder", "restore the folder or remove it"
             )
     return [path for path in inner if path.is_dir()]
+
+
+def domains_in(root: Path, layout: str) -> list[Path]:
+    """The folders of a user's own domains, of which there must be two.
+
+    Args:
+        root: what they are in.
+        layout: of the whole, for messages.
+    """
+    if not root.is_dir():
+        problem = "a file, not a folder" if root.exists() else "no such folder"
+        raise DataError.at(root, problem, f"expected {layout} in a folder")
+    homes = sub_folders(root)
+    if len(homes) < 2:
+        raise DataError.at(
+            root, f"holds {len(homes)} folder(s)", f"expected two domains or more, as {layout}"
+        )
+    return homes
 
 
 def images_in(folder: Path) -> list[Path]:
@@ -255,6 +273,12 @@ class FolderDomain(Domain):
         )
 
 
+def photo_format(recipe: Recipe, options: Options) -> ImageFormat:
+    """Photos, or crops of scenes, of the asked-for size or the recipe's."""
+    size = options.image_size or recipe.image_size
+    return ImageFormat(size, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
+
+
 def folder_benchmark(
     name: str,
     folder: Path,
@@ -282,8 +306,7 @@ def folder_benchmark(
         sources: where to get the data.
         user_data: whether the images are the user's own.
     """
-    size = options.image_size or PHOTO_RECIPE.image_size
-    form = ImageFormat(size, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
+    form = photo_format(PHOTO_RECIPE, options)
     return Benchmark(
         name=name,
         classes=classes,

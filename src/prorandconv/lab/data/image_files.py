@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -48,18 +50,6 @@ class DecodedCache:
 
 
 @dataclass(frozen=True)
-class _Decoder(Dataset[Tensor]):
-    paths: Sequence[Path]
-    size: int
-
-    def __getitem__(self, position: int) -> Tensor:
-        return resize(decode(self.paths[position]).pixels[None], self.size)[0]
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-
-@dataclass(frozen=True)
 class Options:
     """How image folders are read; benchmarks in memory need none of it.
 
@@ -93,12 +83,44 @@ class Options:
         return min(cores or 1, 8)
 
 
-def unused_generator() -> torch.Generator:
-    """Loaders draw a seed for their workers; from torch's own generator it would be missed there.
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
-    What a run draws must not depend on whether its images were cached.
+
+@dataclass(frozen=True)
+class _Each(Dataset[Made], Generic[Item, Made]):
+    """What a function makes of each item."""
+
+    items: Sequence[Item]
+    make: Callable[[Item], Made]
+
+    def __getitem__(self, position: int) -> Made:
+        return self.make(self.items[position])
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def loader(
+    items: Sequence[Item], make: Callable[[Item], Made], *, count: int, workers: int, **how: Any
+) -> DataLoader[Made]:
+    """What a function makes of items, in worker processes unless there are only few to do.
+
+    Args:
+        items: such as files.
+        make: called with one of them.
+        count: how many of them are asked for.
+        workers: how many processes.
+        how: further arguments of the loader, such as its batches.
     """
-    return torch.Generator()
+    # Loaders draw a seed for their workers; torch's own generator would miss it, and what a run
+    # draws must not depend on whether its images were cached.
+    how["generator"] = torch.Generator()
+    return DataLoader(_Each(items, make), num_workers=0 if count <= FEW else workers, **how)
+
+
+def _decoded(path: Path, size: int) -> Tensor:
+    return resize(decode(path).pixels[None], size)[0]
 
 
 def _packed(images: list[Tensor]) -> tuple[Tensor, list[int]]:
@@ -165,15 +187,15 @@ class FolderImages(DomainImages):
             for index in indices
         ]
         wanted = [positions for positions in missing if positions]
-        few = sum(map(len, wanted)) <= FEW
-        loader = DataLoader(
-            _Decoder(self.paths, size),
+        batches = loader(
+            self.paths,
+            partial(_decoded, size=size),
+            count=sum(map(len, wanted)),
+            workers=min(self.options.processes, len(wanted)),
             batch_sampler=wanted,
             collate_fn=_packed,
-            num_workers=0 if few else min(self.options.processes, len(wanted)),
-            generator=unused_generator(),
         )
-        decoded = iter(loader) if wanted else iter(())
+        decoded: Iterator[Any] = iter(batches) if wanted else iter(())
         for index, positions in zip(indices, missing, strict=True):
             images = _unpacked(next(decoded), size) if positions else []
             fresh = dict(zip(positions, images, strict=True))

@@ -8,16 +8,15 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
-
-from torch.utils.data import DataLoader, Dataset
+from typing import TypeVar
 
 from ..errors import DataError
 from ..files import cache_folder, replacing
 from ..progress import progress
 from .decoding import decode
-from .image_files import FEW, unused_generator
+from .image_files import loader
 from .splits import fingerprint
 
 
@@ -51,19 +50,11 @@ def content_hash(*paths: Path) -> str:
     return digest.hexdigest()[:32]
 
 
-@dataclass(frozen=True)
-class _Inspector(Dataset[FileState], Generic[Item]):
-    items: Sequence[Item]
-    look: Callable[[Item], FileState]
-
-    def __getitem__(self, position: int) -> FileState:
-        try:
-            return self.look(self.items[position])
-        except (DataError, OSError) as error:
-            return FileState(problem=str(error))
-
-    def __len__(self) -> int:
-        return len(self.items)
+def _seen(item: Item, look: Callable[[Item], FileState]) -> FileState:
+    try:
+        return look(item)
+    except (DataError, OSError) as error:
+        return FileState(problem=str(error))
 
 
 def inspect(
@@ -77,16 +68,11 @@ def inspect(
         title: whose files they are, for the progress bar.
         workers: processes that decode; 0 decodes in this one.
     """
-    loader = DataLoader(
-        _Inspector(items, look),
-        batch_size=32,
-        collate_fn=list,
-        num_workers=0 if len(items) <= FEW else workers,
-        generator=unused_generator(),
-    )
+    see = partial(_seen, look=look)
+    batches = loader(items, see, count=len(items), workers=workers, batch_size=32, collate_fn=list)
     states: list[FileState] = []
     with progress(f"decoding {title}", len(items), unit="images") as advance:
-        for batch in loader:
+        for batch in batches:
             states += batch
             advance(len(batch))
     return dict(zip(items, states, strict=True))

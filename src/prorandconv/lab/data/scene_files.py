@@ -8,12 +8,11 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
 from typing_extensions import Self
 
 from ..errors import DataError
 from .decoding import decode
-from .image_files import FEW, Options, unused_generator
+from .image_files import Options, loader
 from .inspection import FileState, content_hash
 from .masks import MaskEncoding
 from .samples import ImageFormat
@@ -61,17 +60,6 @@ def look_at_scene(scene: SceneFile) -> FileState:
     return FileState(content_hash(scene.image, scene.mask), decode(scene.image).conversion)
 
 
-@dataclass(frozen=True)
-class _Decoder(Dataset[Tensor]):
-    files: Sequence[SceneFile]
-
-    def __getitem__(self, position: int) -> Tensor:
-        return self.files[position].read()
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-
 class FileScenes(DomainScenes):
     """Scenes in files, decoded when they are needed.
 
@@ -105,14 +93,15 @@ class FileScenes(DomainScenes):
         """Decode scenes, or take them from the cache; see :meth:`Scenes.stored`."""
         cache = self.options.cache
         missing = [i for i in indices if (self.files[i].image, None) not in cache.images]
-        loader = DataLoader(
-            _Decoder(self.files),
+        scenes = loader(
+            self.files,
+            SceneFile.read,
+            count=len(missing),
+            workers=self.options.processes,
             batch_size=None,
             sampler=missing,
-            num_workers=0 if len(missing) <= FEW else self.options.processes,
-            generator=unused_generator(),
         )
-        decoded = iter(loader) if missing else iter(())
+        decoded = iter(scenes) if missing else iter(())
         wanted = iter([*missing, None])
         following = next(wanted)
         for i in indices:

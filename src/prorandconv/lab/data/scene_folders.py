@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import DataError
 from .benchmark import Benchmark, Counts, Domain, Findings, Published, Recipe
 from .decoding import SUFFIXES
-from .folders import IMAGENET_MEAN, IMAGENET_STD, images_in
+from .folders import images_in, photo_format
 from .image_files import Options
 from .inspection import inspect, intact
 from .masks import LabelIds, MaskEncoding
@@ -197,7 +197,7 @@ def scene_benchmark(
         sources: where to get the data.
         user_data: whether the scenes are the user's own.
     """
-    form = scene_format(recipe, options)
+    form = photo_format(recipe, options)
     encoding = LabelIds(len(classes))
     members: Mapping[str, Domain] = {
         domain: PairedFolders(domain, folder / domain, classes, form, options, encoding)
@@ -215,9 +215,3 @@ def scene_benchmark(
         task="segmentation",
         user_data=user_data,
     )
-
-
-def scene_format(recipe: Recipe, options: Options) -> ImageFormat:
-    """Crops of the asked-for size, or of the recipe's."""
-    size = options.image_size or recipe.image_size
-    return ImageFormat(size, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)

@@ -11,11 +11,11 @@ import numpy as np
 from ...errors import DataError
 from ..benchmark import Benchmark, Domain, Published
 from ..cityscapes_labels import CLASSES, COLOURS, LABEL_IDS, MAPILLARY, SYNTHIA
-from ..folders import folder_of
+from ..folders import folder_of, photo_format
 from ..image_files import Options
 from ..masks import Colours, FirstChannel, LabelIds, MaskEncoding
-from ..scene_folders import ROBUSTNET_RECIPE, SceneDomain, scene_format
-from ..splits import Split, block_split
+from ..scene_folders import ROBUSTNET_RECIPE, SceneDomain
+from ..splits import Split
 
 PUBLISHED: Published = {
     "gtav": {"all": 24_966},
@@ -110,9 +110,7 @@ class Streets(SceneDomain):
 class Source(Streets):
     """GTAV, which has a published split."""
 
-    def parts(self) -> tuple[str, ...]:
-        """All of it in one part, if it is there."""
-        return ("all",) if self.where() else ()
+    parts = SceneDomain.parts
 
     def split(self, split: Split, names: Sequence[str]) -> list[str]:
         """By folders or split.mat where there are some, else by blocks of neighbours."""
@@ -125,8 +123,7 @@ class Source(Streets):
         if listed.is_file():
             numbers = _split_of(listed)[split]
             return [name for name in names if name.isdigit() and int(name) in numbers]
-        training, validation = block_split(names)
-        return [names[i] for i in (training if split == "train" else validation)]
+        return SceneDomain.split(self, split, names)
 
 
 def _split_of(path: Path) -> dict[str, set[int]]:
@@ -146,7 +143,7 @@ def _split_of(path: Path) -> dict[str, set[int]]:
 
 def benchmark(root: Path, options: Options) -> Benchmark:
     """From a game to real streets and another simulator, with the 19 classes of Cityscapes."""
-    form = scene_format(ROBUSTNET_RECIPE, options)
+    form = photo_format(ROBUSTNET_RECIPE, options)
     count = len(CLASSES)
 
     def streets(name: str, encoding: MaskEncoding, *accepted: Layout) -> Domain:

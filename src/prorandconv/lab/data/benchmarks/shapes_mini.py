@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from ..benchmark import Benchmark, Counts, Domain, Findings, Published, Recipe
+from ..benchmark import Benchmark, Counts, Domain, Findings, Published
+from ..folders import photo_format
 from ..image_files import Options
 from ..samples import ImageFormat
-from ..scene_folders import scene_format
+from ..scene_folders import ROBUSTNET_RECIPE
 from ..scenes import InMemoryScenes
 from ..splits import SPLITS, Split
 from ..synthetic.shapes import CLASSES, STYLES, draw
@@ -19,16 +20,8 @@ from ..synthetic.shapes import CLASSES, STYLES, draw
 SIZE = 64
 SCENES = {"train": 200, "val": 40, "test": 60}
 
-RECIPE = Recipe(
-    image_size=SIZE,
-    epochs=20,
-    epochs_multi_source=20,
-    batch_size=8,
-    learning_rate=0.01,
-    momentum=0.9,
-    weight_decay=5e-4,
-    scheduler="poly",
-    base_augmentation=True,
+RECIPE = replace(
+    ROBUSTNET_RECIPE, image_size=SIZE, epochs=20, epochs_multi_source=20, pretrained=False
 )
 
 PUBLISHED: Published = {style: dict(SCENES) for style in STYLES}
@@ -67,7 +60,7 @@ class _DrawnDomain(Domain):
 
 def benchmark(root: Path, options: Options) -> Benchmark:
     """Three classes of shapes: trained on plain ones, tested on textured and inverted ones."""
-    form = scene_format(RECIPE, options)
+    form = photo_format(RECIPE, options)
     return Benchmark(
         name="shapes-mini",
         classes=CLASSES,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...errors import DataError
 from ..benchmark import Benchmark
-from ..folders import folder_benchmark, sub_folders
+from ..folders import domains_in, folder_benchmark, sub_folders
 from ..image_files import Options
 
 SOURCES = """\
@@ -15,16 +15,7 @@ your own   <data root>/<domain>/<class>/<image>: at least two domains with the s
 
 def benchmark(root: Path, options: Options) -> Benchmark:
     """Whatever is in the root: its folders are the domains, theirs are the classes."""
-    if not root.is_dir():
-        problem = "a file, not a folder" if root.exists() else "no such folder"
-        raise DataError.at(root, problem, "expected <domain>/<class>/<image> in a folder")
-    homes = sub_folders(root)
-    if len(homes) < 2:
-        raise DataError.at(
-            root,
-            f"holds {len(homes)} folder(s)",
-            "expected two domains or more, as <domain>/<class>/<image>",
-        )
+    homes = domains_in(root, "<domain>/<class>/<image>")
     found = {home.name: {path.name for path in sub_folders(home)} for home in homes}
     classes = tuple(sorted(set().union(*found.values())))
     for domain, own in found.items():

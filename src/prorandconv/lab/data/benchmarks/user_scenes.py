@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...errors import DataError
 from ..benchmark import Benchmark
-from ..folders import sub_folders
+from ..folders import domains_in
 from ..image_files import Options
 from ..masks import UNLABELLED
 from ..scene_folders import ROBUSTNET_RECIPE, scene_benchmark
@@ -19,20 +19,10 @@ your own   <data root>/<domain>/images/<name>.jpg and <data root>/<domain>/masks
 
 def benchmark(root: Path, options: Options) -> Benchmark:
     """Whatever is in the root: its folders are the domains."""
-    if not root.is_dir():
-        problem = "a file, not a folder" if root.exists() else "no such folder"
-        raise DataError.at(root, problem, "expected <domain>/{images,masks} in a folder")
-    homes = sub_folders(root)
-    if len(homes) < 2:
-        raise DataError.at(
-            root,
-            f"holds {len(homes)} folder(s)",
-            "expected two domains or more, as <domain>/{images,masks}",
-        )
     return scene_benchmark(
         "segfolder",
         root,
-        domains=[home.name for home in homes],
+        domains=[home.name for home in domains_in(root, "<domain>/{images,masks}")],
         classes=_classes(root / "classes.txt"),
         recipe=ROBUSTNET_RECIPE,
         network="deeplabv3plus-resnet50",
