@@ -70,7 +70,12 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file atomically."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file atomically."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_bytes(path, text.encode("utf-8"))

@@ -106,8 +106,8 @@ def test_the_fingerprint_of_joined_domains_covers_their_content(
 
 
 def test_a_cache_that_cannot_be_written_costs_time_only(open_benchmark, own, monkeypatch):
-    def refuse(path):
+    def refuse(path, text):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(inspection, "replacing", refuse)
+    monkeypatch.setattr(inspection, "write_text", refuse)
     assert len(open_benchmark("folder", own).load("day", "test")) == 20

@@ -7,8 +7,8 @@ from torch import nn
 
 from prorandconv import ProRandConvError
 from prorandconv.lab.data import ImageFormat
-from prorandconv.lab.run import prediction
 from prorandconv.lab.run.prediction import image_files, predict
+from prorandconv.lab.tasks import classification
 
 FORMAT = ImageFormat(8, (0.5,) * 3, (0.5,) * 3, base_augmentation=False)
 COLOURS = ("red", "green", "blue")
@@ -49,7 +49,7 @@ def test_images_of_any_size_are_classified(folder):
 
 
 def test_many_files_go_through_the_network_in_batches(folder, monkeypatch):
-    monkeypatch.setattr(prediction, "PIXELS", 4 * 8 * 8)
+    monkeypatch.setattr(classification, "PIXELS", 4 * 8 * 8)
     network, files = ByColour(), sorted(folder.iterdir())
     found = [one.label for one in predict(network, FORMAT, COLOURS, files)]
     assert network.batches == [4, 4, 4, 3]
@@ -57,7 +57,7 @@ def test_many_files_go_through_the_network_in_batches(folder, monkeypatch):
 
 
 def test_a_bad_file_is_told_in_its_place_and_the_others_are_classified(folder, monkeypatch):
-    monkeypatch.setattr(prediction, "PIXELS", 2 * 8 * 8)
+    monkeypatch.setattr(classification, "PIXELS", 2 * 8 * 8)
     (folder / "empty.png").touch()
     (folder / "text.png").write_text("hello")
     names = ("red0.png", "empty.png", "text.png", "gone.png", "blue0.png")

@@ -13,7 +13,7 @@ from torch import Tensor
 from ... import ProRandConvParams
 from ..data.inspection import content_hash
 from ..errors import DataError
-from ..files import replacing
+from ..files import write_bytes
 from . import style
 from .masks import Mask, read_mask
 from .picture import encoded, read_picture, resized
@@ -132,8 +132,7 @@ def store(folder: Path, files: Mapping[str, bytes]) -> None:
         path = folder / name
         # A process that was killed may have written it, and not have told.
         if not path.exists():
-            with replacing(path) as temporary:
-                temporary.write_bytes(content)
+            write_bytes(path, content)
         elif path.read_bytes() != content:
             raise DataError.at(
                 path, "is there already, with other content", "move it away: nothing is overwritten"

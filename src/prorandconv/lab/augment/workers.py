@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
-import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ import torch
 from ...errors import ProRandConvError
 from ..data.image_files import FEW
 from ..errors import DataError, RunError
+from ..run.signals import end_with_parent
 from .copies import copies_of, store
 from .settings import Settings
 from .tree import Picture
@@ -92,15 +90,7 @@ def _begin() -> None:
     """What each process does first."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent ends them
     torch.set_num_threads(1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """A parent that was killed cannot say so."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait([parent.sentinel])
-    os.kill(os.getpid(), signal.SIGTERM)
+    end_with_parent()
 
 
 @contextmanager

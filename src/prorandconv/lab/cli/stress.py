@@ -104,14 +104,14 @@ class Stress:
         from ...robustness import stress
         from ...stress_cases import cases
         from ..progress import progress
-        from ..tasks.classification import PIXELS
+        from ..tasks import get_task
 
         form = images.format
         total = len(images) * len(cases(self.draws))
         with progress("classifying", total, unit="images") as advance:
             return stress(
                 model.network,
-                images.batches(max(PIXELS // form.image_size**2, 1)),
+                images.batches(get_task("classification").batch_size(form)),
                 mean=form.mean,
                 std=form.std,
                 draws=self.draws,
@@ -128,7 +128,7 @@ class Stress:
         images: Images,
     ) -> list[str]:
         """Write the files; returns their names."""
-        from ..files import replacing, write_text
+        from ..files import replacing, write_bytes, write_text
         from ..report.plots.style import render
         from ..stress.curve import curve
         from ..stress.failures import failures
@@ -137,8 +137,7 @@ class Stress:
         plot = render(curve({**before, title: result}), "png")
         sheet = failures(found, images, f"What {title} fails on", self._command())
         write_text(self.output / RESULT, json.dumps(result, indent=1) + "\n")
-        with replacing(self.output / CURVE) as temporary:
-            temporary.write_bytes(plot)
+        write_bytes(self.output / CURVE, plot)
         if sheet is None:
             (self.output / FAILURES).unlink(missing_ok=True)  # of an earlier model
             return [RESULT, CURVE]
@@ -186,9 +185,7 @@ def _read(path: Path) -> dict[str, Any]:
         stored = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         stored = None
-    if not isinstance(stored, dict) or not {"title", "averages", "repeats", "shifts"} <= set(
-        stored
-    ):
+    if not isinstance(stored, dict) or not set(stored) >= PARTS:
         raise ProRandConvError.about("--against", str(path), f"an intact {RESULT} of this command")
     return stored
 

@@ -94,9 +94,9 @@ class Images(Samples):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def limited(self, count: int) -> Subset:
+    def limited(self, count: int | None) -> Images:
         """So many of these images; see :meth:`Samples.limited`."""
-        return Subset(self, count)
+        return self if count is None else Subset(self, count)
 
     def examples(self, count: int) -> Tensor:
         """The first image of each class; see :meth:`Samples.examples`."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import DataError
-from ..files import cache_folder, replacing
+from ..files import cache_folder, write_text
 from ..progress import progress
 from .decoding import decode
 from .image_files import loader
@@ -115,8 +115,8 @@ def intact(
         return hashes
     states = inspect(unknown, look, title=title, workers=workers)
     hashes |= {item: state.content for item, state in states.items() if not state.problem}
-    with suppress(OSError), replacing(kept) as temporary:  # kept to save time, no more
-        temporary.write_text(json.dumps({stamps[item]: hashes[item] for item in hashes}))
+    with suppress(OSError):  # kept to save time, no more
+        write_text(kept, json.dumps({stamps[item]: hashes[item] for item in hashes}))
     if converted := {items[one][0]: s.conversion for one, s in states.items() if s.conversion}:
         first, what = next(iter(converted.items()))
         warnings.warn(

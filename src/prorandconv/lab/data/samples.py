@@ -62,8 +62,8 @@ class Samples(ABC):
         """How many images there are."""
 
     @abstractmethod
-    def limited(self, count: int) -> Samples:
-        """So many of these samples, always the same; all if there are no more."""
+    def limited(self, count: int | None) -> Samples:
+        """So many of these samples, always the same; all if there are no more, or for None."""
 
     @abstractmethod
     def examples(self, count: int) -> Tensor:

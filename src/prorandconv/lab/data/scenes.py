@@ -48,9 +48,9 @@ class Scenes(Samples):
             uint8 ``(4, H, W)``: red, green, blue, and the class of each pixel or ``UNLABELLED``.
         """
 
-    def limited(self, count: int) -> Samples:
+    def limited(self, count: int | None) -> Scenes:
         """So many of these scenes; see :meth:`Samples.limited`."""
-        return SceneSubset(self, count)
+        return self if count is None else SceneSubset(self, count)
 
     def examples(self, count: int) -> Tensor:
         """Crops of some scenes; see :meth:`Samples.examples`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,7 +16,7 @@ import torch
 from ..errors import StoppedError
 from ..run.config import Execution, RunConfig
 from ..run.environment import device_of
-from ..run.signals import StopRequest, signals
+from ..run.signals import StopRequest, end_with_parent, signals
 from . import LaunchOptions
 from .outcome import Outcome, attempt
 
@@ -152,17 +151,9 @@ def work(pipe: Connection, threads: int, gpus: str | None) -> None:
     if gpus is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpus
     torch.set_num_threads(threads)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()  # which saves the run it is at
     while True:
         try:
             pipe.send(attempt(*pipe.recv()))
         except (EOFError, ConnectionError):
             return
-
-
-def _end_with_parent() -> None:
-    """A parent that was killed cannot say so: then the run is saved, and the process ends."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait([parent.sentinel])
-    os.kill(os.getpid(), signal.SIGTERM)

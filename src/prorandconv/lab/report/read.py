@@ -18,7 +18,7 @@ from typing import Any
 from ...errors import ProRandConvError
 from ..errors import ReportError
 from ..run.config import PLACES
-from ..run.directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, notes
+from ..run.directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, notes, run_directories
 from ..run.result import evaluation_of, selected, validation_score
 from ..study.fingerprints import conflicts, fingerprints
 from ..study.table import STUDY, Table
@@ -126,8 +126,7 @@ def read(directory: Path) -> tuple[StudyRecord, ...]:
     Args:
         directory: a folder with study.json or run directories in it, at any depth.
     """
-    if not directory.is_dir():
-        raise ProRandConvError.about("directory", str(directory), "a folder that exists")
+    homes = run_directories(directory)
     studies, problems = [], []
     for path in sorted(directory.rglob(STUDY)):
         try:
@@ -135,7 +134,6 @@ def read(directory: Path) -> tuple[StudyRecord, ...]:
         except ReportError as error:
             problems.append(str(error))
     taken = {run.path.resolve() for study in studies for run in study.runs}
-    homes = [path.parent for path in sorted(directory.rglob(CONFIG))]
     runs, own = _runs([home for home in homes if home.resolve() not in taken], directory)
     problems += own
     if not studies and not runs:

@@ -90,12 +90,11 @@ class RunData:
 
 def _source(config: RunConfig, benchmark: Benchmark, split: Split, limit: int | None) -> Samples:
     """The source's images of a split; a run needs some of both."""
-    images = benchmark.load(config.source, split)
+    images = benchmark.load(config.source, split).limited(limit)
     least = 1
     if split == "train":
         whole = get_task(config.task).whole_batches
         least = config.batch_size if whole else config.processes
-    images = images if limit is None else images.limited(limit)
     if len(images) < least:
         raise RunError(
             f"source {'+'.join(config.source)} has {len(images)} images for the {split} split, "

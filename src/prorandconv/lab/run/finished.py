@@ -85,10 +85,9 @@ def present_fingerprints(
         key = (config.benchmark, config.data_root, domains, split, limit)
         if key not in known:
             try:
-                images = benchmark.load(domains, split)
+                known[key] = benchmark.load(domains, split).limited(limit).fingerprint
             except DataError:  # absent, or broken
                 continue
-            known[key] = (images if limit is None else images.limited(limit)).fingerprint
         found[name] = known[key]
     return found
 

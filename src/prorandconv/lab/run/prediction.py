@@ -15,7 +15,7 @@ from ..data import ImageFormat
 from ..data.decoding import SUFFIXES, decode
 from ..data.pixels import normalise, resize
 from ..errors import DataError
-from ..tasks.classification import PIXELS
+from ..tasks import get_task
 from .environment import autocast
 
 
@@ -88,14 +88,14 @@ def predict(
     if not 1 <= top <= len(classes):
         raise ProRandConvError.about("top", top, f"a number from 1 to the {len(classes)} classes")
     device = torch.device(device)
-    size = max(PIXELS // format.image_size**2, 1)
+    size = get_task("classification").batch_size(format)
     for start in range(0, len(files), size):
         part = files[start : start + size]
         images: list[Tensor] = []
         problems: dict[Path, str] = {}
         for path in part:
             try:
-                pixels = resize(_decoded(path)[None], format.image_size)
+                pixels = resize(decoded(path)[None], format.image_size)
                 images.append(normalise(pixels, format.mean, format.std))
             except DataError as error:
                 problems[path] = error.problem or str(error)
@@ -113,7 +113,8 @@ def predict(
                 yield Prediction(path, tuple(zip(names, found, strict=True)))
 
 
-def _decoded(path: Path) -> Tensor:
+def decoded(path: Path) -> Tensor:
+    """The pixels of an image file; refuses folders, which :func:`image_files` has kept."""
     if path.is_dir():
         raise DataError.at(path, "a folder without image files", "name image files")
     return decode(path).pixels

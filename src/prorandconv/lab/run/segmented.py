@@ -13,12 +13,12 @@ from PIL import Image
 from torch import Tensor, nn
 
 from ..data import ImageFormat
-from ..data.decoding import decode
 from ..data.pixels import normalise
 from ..errors import DataError
 from ..files import replacing
 from ..scene_pictures import colours_of, overlaid, palette_image
 from .environment import autocast
+from .prediction import decoded
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,7 @@ def segment_files(
     taken: dict[str, int] = {}
     for path in files:
         try:
-            if path.is_dir():
-                raise DataError.at(path, "a folder without image files", "name image files")
-            pixels = decode(path).pixels
+            pixels = decoded(path)
         except DataError as error:
             yield SegmentedFile(path, problem=error.problem or str(error))
             continue

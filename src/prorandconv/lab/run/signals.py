@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing.connection import wait
 from types import FrameType
 
 STOPPING = (signal.SIGTERM, signal.SIGINT)
@@ -29,6 +33,19 @@ class StopRequest:
 
     def __bool__(self) -> bool:
         return bool(self._came)
+
+
+def end_with_parent() -> None:
+    """Let SIGTERM come to this process when its parent ends: one that was killed sends none."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    sentinel = parent.sentinel
+
+    def end() -> None:
+        wait([sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=end, daemon=True).start()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from PIL import Image
 
 from ....errors import ProRandConvError
 from ...errors import DataError
-from ...files import replacing
+from ...files import write_bytes
 from ...methods import METHODS
 from ...run.config import RunConfig
 from ..compare import Comparison
@@ -50,7 +50,7 @@ class Picture:
             title: what it shows.
             narrow: the plot for a phone.
         """
-        _write(path, render(figure, "png"))
+        write_bytes(path.with_name(f"{path.name}.png"), render(figure, "png"))
         return cls(path.name, title, _drawing(figure), "" if narrow is None else _drawing(narrow))
 
     @classmethod
@@ -59,7 +59,7 @@ class Picture:
         content = _png(image)
         if len(content) > LARGEST:
             content = _png(image.quantize(128))
-        _write(path, content)
+        write_bytes(path.with_name(f"{path.name}.png"), content)
         return cls(path.name, title, _address(content, "png"))
 
 
@@ -178,11 +178,6 @@ def _png(image: Image.Image) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, "png", optimize=True)
     return buffer.getvalue()
-
-
-def _write(path: Path, content: bytes) -> None:
-    with replacing(path.with_name(f"{path.name}.png")) as temporary:
-        temporary.write_bytes(content)
 
 
 def _address(content: bytes, kind: str) -> str:

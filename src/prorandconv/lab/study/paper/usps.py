@@ -18,7 +18,7 @@ from torch import Tensor
 from ....errors import ProRandConvError
 from ...data import Images
 from ...data.arrays import ArrayDomain, channels_first
-from ...data.images import InMemoryImages, Subset
+from ...data.images import InMemoryImages
 from ...data.pixels import resize
 from ...paper import Row, rows_of
 from ...progress import progress
@@ -136,7 +136,6 @@ def _images(scenario: Scenario, drawn: Drawn) -> Images:
     if not isinstance(domain, ArrayDomain):
         raise ProRandConvError.about("--benchmark", scenario.name, "digits or digits-mini")
     stored = domain.read("test")
-    limit = scenario.settings.test_images
     images = InMemoryImages(
         drawn(channels_first(stored.images), domain.format.image_size),
         torch.from_numpy(stored.labels),
@@ -144,7 +143,7 @@ def _images(scenario: Scenario, drawn: Drawn) -> Images:
         split="test",
         format=domain.format,
     )
-    return images if limit is None else Subset(images, limit)
+    return images.limited(scenario.settings.test_images)
 
 
 def _accuracies(run: Path, images: Mapping[str, Images], accelerator: str) -> dict[str, float]:
