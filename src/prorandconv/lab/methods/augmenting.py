@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +19,12 @@ from .learner import Augment, Loss
 
 LabelledAugment = Callable[[Tensor, Tensor, torch.Generator], tuple[Tensor, Tensor]]
 """(images, labels, generator) -> as many augmented images, and their labels."""
+
+
+def shared_options(method: Method, cls: type[Any]) -> dict[str, Any]:
+    """The options of a method that a class of transforms or methods has by the same name."""
+    known = {field.name for field in fields(cls)}
+    return {f.name: getattr(method, f.name) for f in fields(method) if f.name in known}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ...functional import ContrastPart, Padding, move_labels
 from ..data import ImageFormat
 from ..data.scenes import IGNORED
 from ..options import OffsetsRange, OrDefault, RangeOrNone, WeightStd
-from .augmenting import Augmenting, LabelledAugment
+from .augmenting import Augmenting, LabelledAugment, shared_options
 from .consistency import divergence
 from .learner import Augment, Loss
 
@@ -115,27 +115,9 @@ class ProRandConvMethod(Augmenting):
         return moved
 
     def _transform(self, format: ImageFormat) -> ProRandConv:
-        return ProRandConv(
-            self.kernel_size,
-            self.max_repeats,
-            repeats=self.repeats,
-            weights=self.weights,
-            smoothing=self.smoothing,
-            offsets=self.offsets,
-            shared_offsets=self.shared_offsets,
-            alpha=self.alpha,
-            contrast=self.contrast,
-            gamma_std=self.gamma_std,
-            beta_std=self.beta_std,
-            weight_std=self.weight_std,
-            padding=self.padding,
-            bound=self.bound,
-            output=self.output,
-            mean=format.mean,
-            std=format.std,
-            mode=self.mode,
-            p=self.p,
-        )
+        # Labels are moved here: batches do not mark what they are.
+        options = shared_options(self, ProRandConv) | {"labels": "fixed"}
+        return ProRandConv(**options, mean=format.mean, std=format.std)
 
     def loss(self, format: ImageFormat) -> Loss:
         """Mean cross-entropy of all views, and their consistency, in one forward pass."""
@@ -178,15 +160,6 @@ class Progressive(Augmenting):
 
     def augmentation(self, format: ImageFormat) -> Augment:
         """The stacked convolutions."""
-        plain = ProRandConvMethod(
-            kernel_size=self.kernel_size,
-            max_repeats=self.max_repeats,
-            repeats=self.repeats,
-            weights=self.weights,
-            smoothing=None,
-            offsets=None,
-            contrast=False,
-            padding=self.padding,
-            bound=self.bound,
-        )
+        options = shared_options(self, ProRandConvMethod)
+        plain = ProRandConvMethod(**options, smoothing=None, offsets=None, contrast=False)
         return plain.augmentation(format)

@@ -12,6 +12,7 @@ from ... import RandConv
 from ...functional import ContrastPart, Padding
 from ..data import ImageFormat
 from ..options import OffsetsRange, OrDefault, RangeOrNone, WeightStd
+from .augmenting import shared_options
 from .consistency import divergence
 from .contract import Method
 from .learner import Augment, Loss
@@ -51,16 +52,8 @@ class RandConvMethod(Method):
 
     def augmentation(self, format: ImageFormat) -> Augment:
         """One view."""
-        augment = RandConv(
-            self.kernel_sizes,
-            mix=self.mix,
-            identity=0.0 if self.mix else self.identity,
-            smoothing=self.smoothing,
-            offsets=self.offsets,
-            contrast=self.contrast,
-            weight_std=self.weight_std,
-            padding=self.padding,
-        )
+        options = shared_options(self, RandConv)
+        augment = RandConv(**options | {"identity": 0.0 if self.mix else self.identity})
         return lambda x, generator: augment(x, params=augment.draw(x, generator))
 
     def loss(self, format: ImageFormat) -> Loss:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -172,6 +172,10 @@ class Scenario:
         own = self.of_paper and self.network == self.benchmark.network
         return self.comparable(column) if own else None
 
+    def column(self, kind: str, readings: Callable[[Row], tuple[Reading, ...]]) -> Column:
+        """A column in a table of several benchmarks, such as ``"multi"`` of this one."""
+        return Column(f"{self.name} {kind}", readings, self.published(f"{self.name}_{kind}"))
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know about the data and the length."""
@@ -214,6 +218,11 @@ class Scenarios:
 
     usable: tuple[Scenario, ...]
     notes: tuple[str, ...]
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """Notes on each scenario, and on those that cannot be used."""
+        return (*(note for scenario in self.usable for note in scenario.notes), *self.notes)
 
     @classmethod
     def of(

@@ -17,10 +17,7 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
         "Table 8",
         rows_of("Table 8"),
         [column for scenario in scenarios.usable for column in _columns(scenario)],
-        notes=[
-            *(note for scenario in scenarios.usable for note in scenario.notes),
-            *scenarios.notes,
-        ],
+        notes=scenarios.all_notes,
     )
     return (table,)
 
@@ -28,16 +25,7 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
 def _columns(scenario: Scenario) -> list[Column]:
     if len(scenario.sources) == 1:
         return [Column(scenario.name, scenario.single, scenario.published(scenario.name))]
-    return [
-        Column(
-            f"{scenario.name} single",
-            scenario.single,
-            scenario.published(f"{scenario.name}_single"),
-        ),
-        Column(
-            f"{scenario.name} multi", scenario.multi, scenario.published(f"{scenario.name}_multi")
-        ),
-    ]
+    return [scenario.column("single", scenario.single), scenario.column("multi", scenario.multi)]
 
 
 STUDY = Study(plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,9 @@ class Parameter:
     name: str
     sign: str
     values: tuple[float, ...]
-    options: Callable[[float, Scenario], dict[str, Any]]
     claim: str
+    options: Callable[[float, Scenario], dict[str, Any]] | None = None
+    """None: the option of this name has the value"""
 
 
 def _offsets(b_delta: float, scenario: Scenario) -> dict[str, Any]:
@@ -32,46 +33,27 @@ def _offsets(b_delta: float, scenario: Scenario) -> dict[str, Any]:
 
 
 PARAMETERS = (
-    Parameter(
-        "max-repeats",
-        "L_max",
-        (1, 2, 5, 10, 15, 20),
-        lambda value, _: {"max_repeats": int(value)},
-        "insensitive; 10 chosen for its cost",
-    ),
-    Parameter(
-        "gamma-std",
-        "σ_γ",
-        (0.1, 0.25, 0.5, 0.75, 1.0),
-        lambda value, _: {"gamma_std": value},
-        "0.5 is best",
-    ),
-    Parameter(
-        "beta-std",
-        "σ_β",
-        (0.1, 0.25, 0.5, 0.75, 1.0),
-        lambda value, _: {"beta_std": value},
-        "0.5 is best",
-    ),
+    Parameter("max_repeats", "L_max", (1, 2, 5, 10, 15, 20), "insensitive; 10 chosen for its cost"),
+    Parameter("gamma_std", "σ_γ", (0.1, 0.25, 0.5, 0.75, 1.0), "0.5 is best"),
+    Parameter("beta_std", "σ_β", (0.1, 0.25, 0.5, 0.75, 1.0), "0.5 is best"),
     Parameter(
         "smoothing",
         "b_g",
         (0.25, 0.5, 1.0, 2.0, 4.0),
-        lambda value, _: {"smoothing": [EPS, value]},
         "1.0 is best",
+        lambda value, _: {"smoothing": [EPS, value]},
     ),
     Parameter(
         "offsets",
         "b_Δ",
         (0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
-        _offsets,
         "0.2 chosen for Digits, 0.5 for PACS",
+        _offsets,
     ),
     Parameter(
         "alpha",
         "α",
         (2.0, 5.0, 10.0, 15.0, 20.0),
-        lambda value, _: {"alpha": value},
         "10 chosen: reasonably high values give natural deformations",
     ),
 )
@@ -80,17 +62,19 @@ PARAMETERS = (
 def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     """A table for each parameter, with a row for each benchmark."""
     scenarios = Scenarios.of(settings, "digits", "pacs")
-    return tuple(_table(p, scenarios.usable, scenarios.notes) for p in PARAMETERS)
+    return tuple(_table(parameter, scenarios) for parameter in PARAMETERS)
 
 
-def _table(
-    parameter: Parameter, scenarios: Sequence[Scenario], notes: tuple[str, ...]
-) -> PlannedTable:
+def _table(parameter: Parameter, scenarios: Scenarios) -> PlannedTable:
+    def options(value: float, scenario: Scenario) -> dict[str, Any]:
+        own = parameter.options
+        return {parameter.name: value} if own is None else own(value, scenario)
+
     cells = {
         (scenario.name, f"{value:g}"): PlannedCell(
-            scenario.single(Row("", "pro-randconv", parameter.options(value, scenario)))
+            scenario.single(Row("", "pro-randconv", options(value, scenario)))
         )
-        for scenario in scenarios
+        for scenario in scenarios.usable
         for value in parameter.values
     }
     claim = (
@@ -98,14 +82,14 @@ def _table(
         "there is nothing beside ours, and the values of the axis are ours"
     )
     return PlannedTable(
-        f"hyperparameters-{parameter.name}",
+        f"hyperparameters-{parameter.name.replace('_', '-')}",
         f"Pro-RandConv by {parameter.sign}: mean accuracy on unseen domains",
         "supplementary figure",
-        tuple(scenario.name for scenario in scenarios),
+        tuple(scenario.name for scenario in scenarios.usable),
         tuple(f"{value:g}" for value in parameter.values),
         cells,
         axis=Axis(parameter.sign, parameter.values),
-        notes=(claim, *(note for scenario in scenarios for note in scenario.notes), *notes),
+        notes=(claim, *scenarios.all_notes),
     )
 
 

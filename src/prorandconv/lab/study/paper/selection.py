@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...paper import rows_of
-from ..plan import Column, PlannedTable, Study
+from ..plan import PlannedTable, Study
 from ..scenario import Scenarios
 from ..settings import Settings
 
@@ -14,16 +14,9 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     """RandConv and eight strategies: in- and out-of-domain accuracy on each benchmark."""
     scenarios = Scenarios.of(settings, "digits", "pacs")
     columns = [
-        column
+        scenario.column(kind, readings)
         for scenario in scenarios.usable
-        for column in (
-            Column(
-                f"{scenario.name} in", scenario.in_domain, scenario.published(f"{scenario.name}_in")
-            ),
-            Column(
-                f"{scenario.name} out", scenario.single, scenario.published(f"{scenario.name}_out")
-            ),
-        )
+        for kind, readings in (("in", scenario.in_domain), ("out", scenario.single))
     ]
     table = PlannedTable.of(
         "selection",
@@ -32,10 +25,7 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
         rows_of("Table 7"),
         columns,
         baseline=BASELINE,
-        notes=[
-            *(note for scenario in scenarios.usable for note in scenario.notes),
-            *scenarios.notes,
-        ],
+        notes=scenarios.all_notes,
     )
     return (table,)
 
