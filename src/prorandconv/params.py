@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field, replace
@@ -13,11 +12,11 @@ from torch import Tensor
 
 from . import checks, drawfile
 from .errors import ProRandConvError
+from .fitting import NUMBERS, Repeats, check_choice, check_tensor, check_weight, whole
 from .options import Size
 from .synthesis import Fields, Waves, version_of
 
 Self = TypeVar("Self", bound="BlockParams")
-_NUMBERS = (Tensor, Fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ class BlockParams:
     """affine scale ``(C,)``, or None"""
     beta: Tensor | None
     """affine shift ``(C,)``, or None"""
-    repeats: int | tuple[int, ...]
+    repeats: Repeats
     """how often the block is applied; 0 leaves the image as it is"""
     chosen: Tensor | None = None
     """positions of the images that are augmented, on the CPU; None means all"""
@@ -64,81 +63,21 @@ class BlockParams:
         if given is not None:
             shape = tuple(getattr(given, "shape", ()))
             object.__setattr__(self, "size", shape[-self.spatial_dims :])
-        self._check_repeats()
+        object.__setattr__(self, "repeats", whole(self.repeats))
         dims = self.spatial_dims
-        self._check_weight(dims)
-        channels = self.weight.shape[-dims - 1]
+        check_weight(self.weight, self.repeats, layered=self.layered, dims=dims)
         taps, sides = self.weight.shape[-1] ** dims, ("D", "H", "W")[-dims:]
-        self._check_tensor("offsets", dims * taps, *sides)
-        self._check_tensor("gamma", channels)
-        self._check_tensor("beta", channels)
+        self._check_optional("offsets", dims * taps, *sides)
+        self._check_optional("gamma", self.channels)
+        self._check_optional("beta", self.channels)
         if (self.gamma is None) != (self.beta is None):
             absent, present = ("gamma", "beta") if self.gamma is None else ("beta", "gamma")
             raise ProRandConvError.about(absent, None, f"a tensor, as {present} is one, or neither")
-        self._check_choice()
+        check_choice(self.chosen, self.batch, self.repeats)
 
-    def _check_repeats(self) -> None:
-        several = self.repeats if isinstance(self.repeats, tuple) else (self.repeats,)
-        try:
-            numbers = [operator.index(number) for number in several]
-        except TypeError:
-            numbers = [-1]
-        if min(numbers, default=0) < 0:
-            raise ProRandConvError.about(
-                "repeats", self.repeats, "a whole number >= 0, or a tuple with one for each image"
-            )
-        repeats = tuple(numbers) if several is self.repeats else numbers[0]
-        object.__setattr__(self, "repeats", repeats)  # as plain numbers, whatever integers came
-
-    def _check_weight(self, dims: int) -> None:
-        layers, sides = ("layers",) if self.layered else (), ("k",) * dims
-        self._check_tensor("weight", *layers, "C", "C", *sides, optional=False)
-        out, channels, *kernel = self.weight.shape[-dims - 2 :]
-        if out != channels or len(set(kernel)) > 1 or kernel[0] % 2 == 0:
-            raise ProRandConvError.about(
-                "weight", tuple(self.weight.shape), f"kernels (C, C, {', '.join(sides)}), k odd"
-            )
-        most = max(self.repeats, default=0) if isinstance(self.repeats, tuple) else self.repeats
-        if self.layered and most > (kernels := self.weight.shape[-dims - 3]):
-            raise ProRandConvError.about(
-                "repeats", most, f"at most {kernels}, the number of drawn kernels"
-            )
-
-    def _check_choice(self) -> None:
-        if isinstance(self.repeats, tuple) and self.batch not in (None, len(self.repeats)):
-            raise ProRandConvError.about("batch", self.batch, f"{len(self.repeats)}, as repeats")
-        if self.chosen is None:
-            return
-        if not isinstance(self.batch, int):
-            raise ProRandConvError.about("batch", self.batch, "the number of images chosen among")
-        whole = isinstance(self.chosen, Tensor) and self.chosen.dtype == torch.int64
-        if not whole or self.chosen.dim() != 1 or self.chosen.device.type != "cpu":
-            raise ProRandConvError.about(
-                "chosen", _described(self.chosen), "positions (n,), torch.int64 on the CPU"
-            )
-        positions = set(self.chosen.tolist())
-        if len(positions) < len(self.chosen) or not positions <= set(range(self.batch)):
-            raise ProRandConvError.about(
-                "chosen", self.chosen.tolist(), f"different positions from 0 to {self.batch - 1}"
-            )
-
-    def _check_tensor(self, name: str, *shape: int | str, optional: bool = True) -> None:
-        """Refuse other shapes than this one, with a leading N if there is one draw per image."""
-        value = vars(self)[name]
-        if optional and value is None:
-            return
-        if isinstance(self.repeats, tuple):
-            shape = (len(self.repeats), *shape)
-        if (
-            not isinstance(value, _NUMBERS)
-            or not value.dtype.is_floating_point
-            or len(value.shape) != len(shape)
-            or [n for n, m in zip(shape, value.shape, strict=True) if n != m and type(n) is int]
-        ):
-            sizes = ", ".join(map(str, shape))
-            raise ProRandConvError.about(
-                name, _described(value), f"a floating point tensor of shape ({sizes})"
-            )
+    def _check_optional(self, name: str, *shape: int | str) -> None:
+        if vars(self)[name] is not None:
+            check_tensor(name, vars(self)[name], self.repeats, *shape)
 
     @property
     def spatial_dims(self) -> int:
@@ -192,7 +131,7 @@ class BlockParams:
         reach, version = getattr(self, "_carried", (None, 0))
         return reach if version == _version_of(given) else None
 
-    def in_layer(self, number: int) -> int | tuple[int, ...]:
+    def in_layer(self, number: int) -> Repeats:
         """How often (once or not) the kernel of one repetition is applied, if they differ."""
         if isinstance(self.repeats, int):
             return int(self.repeats > number)
@@ -314,7 +253,7 @@ class BlockParams:
         return {
             name: value
             for name, value in self._parts.items()
-            if isinstance(value, _NUMBERS) and name != "chosen"
+            if isinstance(value, NUMBERS) and name != "chosen"
         }
 
     @classmethod
@@ -351,14 +290,7 @@ class RandConvParams(BlockParams):
 
     def __post_init__(self, _fields: Fields | None) -> None:
         super().__post_init__(_fields)
-        self._check_tensor("mix")
-
-
-def _described(value: object) -> str:
-    """A value for a message, without its numbers."""
-    if not isinstance(value, _NUMBERS):
-        return type(value).__name__
-    return f"{value.dtype} of shape {tuple(value.shape)} on {value.device}"
+        self._check_optional("mix")
 
 
 def _version_of(given: Tensor | Fields) -> int:
