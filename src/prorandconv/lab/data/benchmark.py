@@ -34,7 +34,7 @@ class Recipe:
     learning_rate: float
     momentum: float
     weight_decay: float
-    scheduler: str
+    schedule: str
     base_augmentation: bool
     """flip and translate training images at random; of scenes scale, flip, colours and blur"""
     pretrained: bool = False
@@ -49,7 +49,7 @@ DIGITS_RECIPE = Recipe(
     learning_rate=0.01,
     momentum=0.9,
     weight_decay=0.0,
-    scheduler="cosine",
+    schedule="cosine",
     base_augmentation=False,
 )
 
@@ -61,7 +61,7 @@ PHOTO_RECIPE = Recipe(
     learning_rate=0.001,
     momentum=0.9,
     weight_decay=5e-4,
-    scheduler="cosine",
+    schedule="cosine",
     base_augmentation=True,
     pretrained=True,
 )

@@ -26,7 +26,7 @@ ROBUSTNET_RECIPE = Recipe(
     learning_rate=0.01,
     momentum=0.9,
     weight_decay=5e-4,
-    scheduler="poly",
+    schedule="poly",
     base_augmentation=True,
     pretrained=True,
 )

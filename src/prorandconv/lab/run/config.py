@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
@@ -18,8 +15,16 @@ from ..errors import LabError
 from ..methods import Method, method_class
 from ..options import OrDefault
 from .execution import Execution
-from .identity import DataIdentity
-from .plain_values import changed, method_from, plain, refuse_unknown, typed
+from .identity import DataIdentity, weights_content
+from .plain_values import (
+    changed,
+    method_from,
+    plain,
+    read_object,
+    refuse_unknown,
+    short_hash,
+    typed,
+)
 
 if TYPE_CHECKING:  # a config is read without waiting for what loads data
     from ..data import ImageFormat
@@ -27,14 +32,7 @@ if TYPE_CHECKING:  # a config is read without waiting for what loads data
 FORMAT = 2
 """Of config.json. Files without a number are completed like those that users write."""
 
-ADDED: tuple[str, ...] = (
-    "image_size",
-    "average",
-    "jitter",
-    "select",
-    "shifted_validation",
-    "task",
-)
+ADDED = ("image_size", "average", "jitter", "select", "shifted_validation", "task")
 """Fields that came later: files of this format may lack them and have their default then."""
 
 CLASSIFICATION_ONLY = {"jitter": 0.0, "shifted_validation": False}
@@ -143,25 +141,13 @@ class RunConfig:
         for name in (self.benchmark, *self.source):  # they become folders
             _require("benchmark, source", name, Path(name).name == name, "a name, not a path")
         _require("seed", self.seed, 0 <= self.seed < 2**63, "a whole number from 0")
-        _require(
-            "batch_size",
-            self.batch_size,
-            self.batch_size % self.processes == 0,
-            f"a multiple of the {self.processes} processes",
-        )
-        _require(
-            "options",
-            type(self.options).__name__,
-            isinstance(self.options, method_class(self.method)) or ":" in self.method,
-            f"the options of {self.method}",
-        )
-
-        _require(
-            "method",
-            self.method,
-            self.task in self.options.tasks,
-            f"a method for {self.task}, with options that fit it",
-        )
+        multiple = f"a multiple of the {self.processes} processes"
+        _require("batch_size", self.batch_size, self.batch_size % self.processes == 0, multiple)
+        own_options = isinstance(self.options, method_class(self.method)) or ":" in self.method
+        named = type(self.options).__name__
+        _require("options", named, own_options, f"the options of {self.method}")
+        fitting = f"a method for {self.task}, with options that fit it"
+        _require("method", self.method, self.task in self.options.tasks, fitting)
         for name, value in CLASSIFICATION_ONLY.items() if self.task != "classification" else ():
             own = getattr(self, name)
             _require(name, own, own == value, f"{value} for {self.task}")
@@ -214,7 +200,8 @@ class RunConfig:
             >>> config.source, config.epochs, config.learning_rate
             (('mnist',), 20, 0.01)
         """
-        refuse_unknown(changes, [f.name for f in fields(cls)])
+        own_fields = [f.name for f in fields(cls)]
+        refuse_unknown(changes, own_fields)
         if not isinstance(options, Method):
             options = method_from(method, options or {})
 
@@ -230,16 +217,11 @@ class RunConfig:
         own_weights = changes.get("weights") is not None or network == "lenet" or ":" in network
         if size == recipe.image_size:  # the same run, said in another way
             changes["image_size"] = None
-        defaults: dict[str, Any] = {
+        defaults = {name: value for name, value in vars(recipe).items() if name in own_fields} | {
+            "image_size": None,  # which means the recipe's
             "network": known.network,
             "pretrained": recipe.pretrained and not own_weights,
             "epochs": recipe.epochs if len(own) == 1 else recipe.epochs_multi_source,
-            "batch_size": recipe.batch_size,
-            "learning_rate": recipe.learning_rate,
-            "momentum": recipe.momentum,
-            "weight_decay": recipe.weight_decay,
-            "schedule": recipe.scheduler,
-            "base_augmentation": recipe.base_augmentation,
         }
         return cls(
             benchmark=benchmark,
@@ -311,14 +293,7 @@ class RunConfig:
             path: the file.
             trust_code: import what a method or network ``package.module:function`` names.
         """
-        try:
-            stored = json.loads(path.read_text())
-        except OSError as error:
-            raise ProRandConvError.about("config", str(path), "a file to read") from error
-        except ValueError as error:
-            raise ProRandConvError.about("config", str(path), f"JSON ({error})") from error
-        if not isinstance(stored, dict):
-            raise ProRandConvError.about("config", str(path), "a JSON object of names and values")
+        stored = read_object("config", path)
         return cls.from_mapping(stored, origin=str(path), trust_code=trust_code)
 
     def to_mapping(self) -> dict[str, Any]:
@@ -357,21 +332,13 @@ class RunConfig:
         counted["data"] = plain(self.identity)
         counted["drawing"] = DRAWING_VERSION
         if self.weights is not None:
-            if not self.weights.is_file():
-                raise ProRandConvError.about("weights", str(self.weights), "a file that exists")
-            counted["weights"] = _content_hash(self.weights, self.weights.stat().st_mtime_ns)
-        return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:12]
+            counted["weights"] = weights_content(self.weights)
+        return short_hash(counted)
 
     def directory(self, runs: Path) -> Path:
         """Where the run lives: ``runs/<benchmark>/<method>/<source>/<hash>``."""
         method = self.method.replace(":", "-")
         return runs / self.benchmark / method / "+".join(self.source) / self.hash
-
-
-@cache
-def _content_hash(path: Path, changed: int) -> str:
-    """Hashed once for all runs of a study; a file that was changed is hashed again."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _require(name: str, value: object, right: bool, expected: str) -> None:

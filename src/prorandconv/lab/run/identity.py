@@ -1,12 +1,15 @@
-"""Which data a run is trained and measured on, and whether it still is that data."""
+"""Which data and weights a run begins with, and whether the data still is the same."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...errors import ProRandConvError
 from ..errors import RunError
 
 if TYPE_CHECKING:  # a config is read without waiting for what loads data
@@ -37,6 +40,19 @@ class DataIdentity:
             form.std,
             benchmark.content(),
         )
+
+
+def weights_content(path: Path) -> str:
+    """A hash of a file of weights, which names the runs that begin with it."""
+    if not path.is_file():
+        raise ProRandConvError.about("weights", str(path), "a file that exists")
+    return _content_hash(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _content_hash(path: Path, changed: int) -> str:
+    """Hashed once for all runs of a study; a file that was changed is hashed again."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def refuse_other_data(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from ...errors import ProRandConvError
@@ -34,6 +36,29 @@ def changed(value: Any) -> dict[str, Any]:
     names = [f.name for f in fields(value) if getattr(value, f.name) != f.default]
     made = plain(value)
     return {name: made[name] for name in names}
+
+
+def short_hash(values: Mapping[str, Any]) -> str:
+    """A short name for plain values, whatever their order."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def read_object(argument: str, path: Path) -> dict[str, Any]:
+    """The names and values in a file of JSON.
+
+    Args:
+        argument: what the file is, for the message.
+        path: the file.
+    """
+    try:
+        stored = json.loads(path.read_text())
+    except OSError as error:
+        raise ProRandConvError.about(argument, str(path), "a file to read") from error
+    except ValueError as error:
+        raise ProRandConvError.about(argument, str(path), f"JSON ({error})") from error
+    if not isinstance(stored, dict):
+        raise ProRandConvError.about(argument, str(path), "a JSON object of names and values")
+    return stored
 
 
 def typed(name: str, value: Any, kind: Any) -> Any:

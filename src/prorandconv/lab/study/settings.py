@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,6 +10,7 @@ import tyro
 
 from ...errors import ProRandConvError
 from ..options import SHOWN_DEFAULT, OrDefault
+from ..run.plain_values import plain, short_hash
 
 ADDED = ("image_size", "rows", "precision", "shifted_validation")
 """Fields that came later: older studies, which have their defaults, keep their names."""
@@ -88,9 +86,7 @@ class Settings:
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values, as in study.json."""
-        plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self), default=str))
-        del plain["everything"]
-        return plain
+        return {name: value for name, value in plain(self).items() if name != "everything"}
 
     @property
     def hash(self) -> str:
@@ -100,4 +96,4 @@ class Settings:
         for name in ADDED:
             if getattr(self, name) == getattr(type(self), name):
                 del counted[name]
-        return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:12]
+        return short_hash(counted)
