@@ -190,8 +190,7 @@ def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, paddin
         raise ProRandConvError.about(
             "offsets", tuple(offsets.shape), f"{shape} = {expected} for this kernel and image"
         )
-    if padding not in PADDINGS:
-        raise ProRandConvError.about("padding", padding, f"one of {PADDINGS}")
+    checks.one_of("padding", padding, PADDINGS)
 
 
 def _check_like(x: Tensor, name: str, tensor: Tensor | None) -> None:

@@ -121,8 +121,7 @@ def _blocks(
 ) -> Tensor:
     """Repeat the block on the chosen images (n, C, H, W); ``x`` itself if none is to change."""
     checks.images(x, dims=params.spatial_dims)
-    if padding not in PADDINGS:
-        raise ProRandConvError.about("padding", padding, f"one of {PADDINGS}")
+    checks.one_of("padding", padding, PADDINGS)
     if x.numel() == 0 or params.identity:
         return x
     _check_params(x, params)

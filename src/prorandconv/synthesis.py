@@ -175,10 +175,7 @@ class Waves(Fields):
         return tuple(self.coefficients.shape[: -self.dims])
 
     def _unscaled(self) -> Tensor:
-        coefficients, device = self.coefficients, self.coefficients.device
-        if device.type != "cpu":
-            # A GPU may multiply float32 matrices with ten bits only.
-            coefficients = coefficients.to(position_dtype(device))
+        coefficients = self.coefficients.to(_product_dtype(self.coefficients))
         *others, last = self._waves(coefficients)
         counts = coefficients.shape[-self.dims :]
         fields = torch.mm(coefficients.reshape(-1, counts[-1]), last)
@@ -186,8 +183,7 @@ class Waves(Fields):
             before = math.prod(self._leading) * math.prod(counts[:axis])
             fields = fields.view(before, counts[axis], math.prod(self.size[axis + 1 :]))
             fields = torch.bmm(others[axis].expand(before, -1, -1), fields)
-        fields = fields.view(math.prod(self._leading), *self.size)
-        return fields if device.type == "cpu" else fields.to(self.dtype)
+        return fields.view(math.prod(self._leading), *self.size).to(self.dtype)
 
     def _waves(self, coefficients: Tensor) -> tuple[Tensor, ...]:
         """The waves along each axis that coefficients belong to; see :func:`spectrum.waves`."""
@@ -216,15 +212,11 @@ class Waves(Fields):
         Args:
             rows: which of them; in volumes, after which planes.
         """
-        sigma, coefficients, (*others, last) = self.factors()
-        device = coefficients.device
-        if device.type != "cpu":
-            # A GPU may multiply float32 matrices with ten bits only.
-            exact = position_dtype(device)
-            coefficients, last = coefficients.to(exact), last.to(exact)
-            others = [waves.to(exact) for waves in others]
-        some = [waves[part] for waves, part in zip(others, rows, strict=True)]
-        fields = _products(coefficients, (*some, last)).to(sigma)
+        sigma, coefficients, waves = self.factors()
+        exact = _product_dtype(coefficients)
+        *others, last = (axis.to(exact) for axis in waves)
+        some = [axis[part] for axis, part in zip(others, rows, strict=True)]
+        fields = _products(coefficients.to(exact), (*some, last)).to(sigma)
         return fields if self.sigma is None else fields.mul_(over_images(sigma, self.dims + 1))
 
     def _standardised(self, coefficients: Tensor) -> Tensor:
@@ -337,6 +329,11 @@ def unit_norm(x: Tensor, dims: int) -> Tensor:
     """Scale fields of ``dims`` axes, the last ones, to norm 1 each, in place; zero stays zero."""
     norm = torch.linalg.vector_norm(x, dim=axes(dims), keepdim=True)
     return x.div_(norm.clamp_min_(torch.finfo(x.dtype).tiny))
+
+
+def _product_dtype(matrix: Tensor) -> torch.dtype:
+    """What to multiply in: a GPU may multiply float32 matrices with ten bits only."""
+    return matrix.dtype if matrix.device.type == "cpu" else position_dtype(matrix.device)
 
 
 def _products(coefficients: Tensor, factors: Sequence[Tensor]) -> Tensor:

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from .. import checks
 from ..errors import ProRandConvError
 from . import bands, eager, native, per_image, reference, triton_engine, volumes
 from .block import Block, Contrast, Lazy, Repeats
@@ -77,8 +78,7 @@ def apply(
 
 def serving(images: Tensor, block: Block, contrast: Contrast, engine: Engine = "auto") -> Engine:
     """Which engine computes if this one is asked for."""
-    if engine not in ENGINES:
-        raise ProRandConvError.about("engine", engine, f"one of {ENGINES}")
+    checks.one_of("engine", engine, ENGINES)
     selective = {"auto": native, "native": native, "triton": triton_engine}.get(engine)
     refusal = None if selective is None else selective.refuses(images, block)
     if engine != "auto" and refusal is not None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from .. import checks
 from ..errors import ProRandConvError
 from ..options import PADDINGS
 from .block import Block, Contrast, Repeats
@@ -165,8 +166,7 @@ def _check(images: Tensor, weight: Tensor, padding: str) -> None:
     if images.dim() != 4 or weight.dim() not in (4, 5):
         shapes = tuple(images.shape), tuple(weight.shape)
         raise ProRandConvError.about("images, weight", shapes, "(N, C, H, W), ([N,] C, C, k, k)")
-    if padding not in PADDINGS:
-        raise ProRandConvError.about("padding", padding, f"one of {PADDINGS}")
+    checks.one_of("padding", padding, PADDINGS)
 
 
 def _ready(name: str, tensor: Tensor, images: Tensor, shape: tuple[int, ...]) -> Tensor:
