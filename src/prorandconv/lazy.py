@@ -8,6 +8,12 @@ from importlib import import_module
 from typing import Any
 
 
+def named(place: str, package: str) -> Any:
+    """What ``module:attribute`` names within a package."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(f".{module}", package), attribute)
+
+
 def on_first_use(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -23,7 +29,7 @@ def on_first_use(
             return import_module(f".{name}", package)
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(import_module(f".{homes[name]}", package), name)
+        found = named(f"{homes[name]}:{name}", package)
         setattr(sys.modules[package], name, found)
         return found
 

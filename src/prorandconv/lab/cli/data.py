@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 from rich import box
@@ -14,7 +14,8 @@ from rich.table import Table
 from ...errors import ProRandConvError
 from ..options import OrDefault
 
-Name = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
+if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
+    from ..data import Benchmark
 
 OWN = {"folder": "<domain>/<class>/<image>", "segfolder": "<domain>/{images,masks}, classes.txt"}
 """Benchmarks of a user's own data, and how it lies."""
@@ -71,21 +72,30 @@ def _shown(path: Path, root: Path, cache: Path) -> str:
 
 
 @dataclass(frozen=True)
-class DataCheck:
-    """Count and decode every image of a benchmark; the exit code is 1 if anything is wrong."""
+class OneBenchmark:
+    """A command on one benchmark."""
 
-    name: Name
+    name: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
     """the benchmark"""
     data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
 
+    def benchmark(self) -> Benchmark:
+        """The benchmark of that name."""
+        from ..data import get_benchmark
+
+        return get_benchmark(self.name, self.data_root)
+
+
+@dataclass(frozen=True)
+class DataCheck(OneBenchmark):
+    """Count and decode every image of a benchmark; the exit code is 1 if anything is wrong."""
+
     def run(self, out: Console) -> int:
         """Print counts beside the published ones, then what is wrong."""
-        from ..data import get_benchmark
-        from ..files import data_root
-
-        benchmark = get_benchmark(self.name, self.data_root)
+        benchmark = self.benchmark()
         from ..data.checks import check, published_total  # after the name is known to be right
+        from ..files import data_root
 
         reports = list(check(benchmark))
         table = Table("domain", "part", "images", "published", "of each class")
@@ -114,20 +124,14 @@ class DataCheck:
 
 
 @dataclass(frozen=True)
-class DataFetch:
+class DataFetch(OneBenchmark):
     """Download what can be downloaded, and say where to get the rest."""
-
-    name: Name
-    """the benchmark"""
-    data_root: OrDefault[Path] = None
-    """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
 
     def run(self, out: Console) -> int:
         """Fetch, resuming what broke off before."""
-        from ..data import get_benchmark
         from ..data.download import fetch
 
-        benchmark = get_benchmark(self.name, self.data_root)
+        benchmark = self.benchmark()
         failures = []
         for download in benchmark.missing_downloads():
             try:
@@ -142,13 +146,9 @@ class DataFetch:
 
 
 @dataclass(frozen=True)
-class DataShow:
+class DataShow(OneBenchmark):
     """Write a contact sheet of each domain that is present, one PNG each."""
 
-    name: Name
-    """the benchmark"""
-    data_root: OrDefault[Path] = None
-    """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
     output: Path = Path("contact-sheets")
     """folder for the PNGs"""
     per_class: int = 10
@@ -156,14 +156,13 @@ class DataShow:
 
     def run(self, out: Console) -> int:
         """Draw and write the sheets."""
-        from ..data import get_benchmark
         from ..data.images import labelled
         from ..data.scenes import Scenes
         from ..files import replacing
         from ..pictures import contact_sheet
         from ..scene_pictures import scene_sheet
 
-        benchmark = get_benchmark(self.name, self.data_root)
+        benchmark = self.benchmark()
         for domain in benchmark.present():
             path = self.output / f"{benchmark.name}-{domain}.png"
             samples = benchmark.load(domain, "test")

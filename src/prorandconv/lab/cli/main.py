@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -18,6 +17,7 @@ from rich.text import Text
 
 from ... import __version__
 from ...errors import ProRandConvError
+from ...lazy import named
 from ..errors import unknown_name
 from ..files import WRITING
 
@@ -107,8 +107,7 @@ def _parsed(name: str, words: Sequence[str]) -> Command:
         raise unknown_name("command", name, COMMANDS)
     import tyro
 
-    module, _, attribute = COMMANDS[name][0].partition(":")
-    command = getattr(import_module(f".{module}", __package__), attribute)
+    command = named(COMMANDS[name][0], str(__package__))
     parsed = tyro.cli(
         command,
         prog=f"prorandconv {name}",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -120,78 +120,38 @@ class Predict:
 
         trained = self.loading.load(self.run_directory, self.accelerator)
         files = image_files(self.images)
+        found: list[Prediction | SegmentedFile] = []
+        answers: Iterator[Prediction | SegmentedFile] = (
+            trained.segment(files, self.output)
+            if trained.config.task == "segmentation"
+            else trained.predict(files, top=self.top)
+        )
         with progress("predicting", len(files), unit="images") as advance:
-            if trained.config.task == "segmentation":
-                segmented = list(_counted(trained.segment(files, self.output), advance))
-                print_segmented(segmented, self.format, self.top, out)
-                bad = {one.path: one.problem for one in segmented if one.problem}
-            else:
-                found = list(_counted(trained.predict(files, top=self.top), advance))
-                print_predictions(found, self.format, out)
-                bad = {one.path: one.problem for one in found if one.problem}
+            for one in answers:
+                found.append(one)
+                advance(1)
+        _print_found(found, self.format, self.top, out)
+        bad = {one.path: one.problem for one in found if one.problem}
         for path, problem in bad.items():
             print(f"prorandconv: {path}: {problem}", file=sys.stderr)
         return 1 if bad else 0
 
 
-T = TypeVar("T")
-
-
-def _counted(items: Iterable[T], advance: Callable[[int], None]) -> Iterator[T]:
-    for item in items:
-        advance(1)
-        yield item
-
-
-def print_predictions(
-    predictions: Iterable[Prediction], format: Literal["text", "json", "csv"], out: Console
+def _print_found(
+    found: Sequence[Prediction | SegmentedFile], format: str, top: int, out: Console
 ) -> None:
     """Print what was found of each image; a text leaves out files without an answer."""
     if format == "json":
-        print(json.dumps([one.to_mapping() for one in predictions], indent=1))
+        print(json.dumps([one.to_mapping() for one in found], indent=1))
     elif format == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(("image", "rank", "class", "probability", "problem"))
-        for one in predictions:
-            for rank, (name, probability) in enumerate(one.top, 1):
-                writer.writerow((one.path, rank, name, f"{probability:.6f}", ""))
-            if one.problem:
-                writer.writerow((one.path, "", "", "", one.problem))
+        writer.writerow(found[0].COLUMNS)
+        for one in found:
+            writer.writerows(one.rows)
     else:
-        for one in predictions:
-            if one.top:
-                answers = (f"{name} ({100 * chance:.1f} %)" for name, chance in one.top)
-                out.print(f"{one.path}: {', '.join(answers)}", soft_wrap=True, markup=False)
-
-
-def print_segmented(
-    files: Iterable[SegmentedFile], format: Literal["text", "json", "csv"], top: int, out: Console
-) -> None:
-    """Print what was found and written of each image; a text leaves out files without an answer.
-
-    Args:
-        files: what was found.
-        format: how to print it.
-        top: how many classes to name in a text, the largest first.
-        out: where a text goes.
-    """
-    if format == "json":
-        print(json.dumps([one.to_mapping() for one in files], indent=1))
-    elif format == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(("image", "class", "share", "labels", "overlay", "problem"))
-        for one in files:
-            for name, share in one.shares.items():
-                writer.writerow((one.path, name, f"{share:.6f}", one.labels, one.overlay, ""))
-            if one.problem:
-                writer.writerow((one.path, "", "", "", "", one.problem))
-    else:
-        for one in files:
-            if one.labels is not None:
-                largest = list(one.shares.items())[:top]
-                answers = ", ".join(f"{name} ({100 * share:.1f} %)" for name, share in largest)
-                text = f"{one.path}: {answers}; {one.labels}, {one.overlay}"
-                out.print(text, soft_wrap=True, markup=False)
+        for one in found:
+            if not one.problem:
+                out.print(f"{one.path}: {one.answer(top)}", soft_wrap=True, markup=False)
 
 
 @dataclass(frozen=True)

@@ -211,11 +211,5 @@ class FolderImages(DomainImages):
     @classmethod
     def joined(cls, sets: Sequence[Self]) -> Self:
         """The images of several sets as one, in the given order."""
-        first = sets[0]
-        return cls(
-            [file for part in sets for file in part.files],
-            classes=first.classes,
-            split=first.split,
-            format=first.format,
-            options=first.options,
-        )
+        files = [file for part in sets for file in part.files]
+        return cls(files, **sets[0].kind, options=sets[0].options)

@@ -172,12 +172,11 @@ class InMemoryImages(DomainImages):
     @classmethod
     def joined(cls, sets: Sequence[Self]) -> Self:
         """The images of several sets as one, in the given order."""
-        first = sets[0]
-        size = first.format.image_size
+        size = sets[0].format.image_size
         channels = max(part.pixels.shape[1] for part in sets)
         pixels = torch.cat([part.pixels.expand(-1, channels, size, size) for part in sets])
         labels = torch.cat([part.labels for part in sets])
-        result = cls(pixels, labels, classes=first.classes, split=first.split, format=first.format)
+        result = cls(pixels, labels, **sets[0].kind)
         result.fingerprint = fingerprint(part.fingerprint for part in sets)
         return result
 

@@ -161,6 +161,11 @@ class Batches:
 class DomainSamples(Samples):
     """A split as a domain gives it; those of several domains can be joined."""
 
+    @property
+    def kind(self) -> dict[str, Any]:
+        """What sets that are joined have in common, as arguments that make another one."""
+        return {"classes": self.classes, "split": self.split, "format": self.format}
+
     @classmethod
     @abstractmethod
     def joined(cls, sets: Sequence[Self]) -> Self:

@@ -116,11 +116,5 @@ class FileScenes(DomainScenes):
     @classmethod
     def joined(cls, sets: Sequence[Self]) -> Self:
         """The scenes of several sets as one, in the given order."""
-        first = sets[0]
-        return cls(
-            {file: content for part in sets for file, content in part.contents.items()},
-            classes=first.classes,
-            split=first.split,
-            format=first.format,
-            options=first.options,
-        )
+        files = {file: content for part in sets for file, content in part.contents.items()}
+        return cls(files, **sets[0].kind, options=sets[0].options)

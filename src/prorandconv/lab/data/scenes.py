@@ -115,9 +115,7 @@ class InMemoryScenes(DomainScenes):
     @classmethod
     def joined(cls, sets: Sequence[Self]) -> Self:
         """The scenes of several sets as one, in the given order."""
-        first = sets[0]
-        scenes = torch.cat([part.scenes for part in sets])
-        return cls(scenes, classes=first.classes, split=first.split, format=first.format)
+        return cls(torch.cat([part.scenes for part in sets]), **sets[0].kind)
 
 
 class SceneSubset(Scenes):

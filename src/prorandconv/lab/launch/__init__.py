@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from ...errors import ProRandConvError
+from ...lazy import named
 from ..options import OrDefault
 
 if TYPE_CHECKING:  # a list of studies must not wait for what trains
@@ -77,6 +77,5 @@ class Launcher(Protocol):
 
 def get_launcher(options: LaunchOptions) -> Launcher:
     """The launcher that the options ask for."""
-    module, _, attribute = LAUNCHERS[options.launcher].partition(":")
-    made: Launcher = getattr(import_module(f".{module}", __package__), attribute)(options)
+    made: Launcher = named(LAUNCHERS[options.launcher], __name__)(options)
     return made

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
+from ...lazy import named
 from ..errors import unknown_name
 from .contract import Method
 
@@ -40,8 +39,7 @@ def method_class(name: str) -> type[Method]:
         10
     """
     if name in METHODS:
-        module, _, attribute = METHODS[name].partition(":")
-        found: type[Method] = getattr(import_module(f".{module}", __package__), attribute)
+        found: type[Method] = named(METHODS[name], __name__)
         return found
     if ":" in name:
         from .custom import custom_method  # only here: it waits for torch

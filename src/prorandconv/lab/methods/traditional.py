@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -25,13 +25,13 @@ class Traditional(Augmenting):
     selection: Strategy | float = "augmented"
     """images to learn from: augmented, original, both, either, uniform, or a share of originals"""
 
-    @abstractmethod
-    def transform(self) -> Any:
-        """The transform of uint8 images ``(N, 3, S, S)``."""
+    kind: ClassVar[Callable[..., Any]]
+    """makes the transform of uint8 images ``(N, 3, S, S)``, from the other options in order"""
 
     def augmentation(self, format: ImageFormat) -> Augment:
         """The transform, applied to pixels."""
-        transform = self.transform()
+        names = (field.name for field in fields(self) if field.name != "selection")
+        transform = type(self).kind(*(getattr(self, name) for name in names))
 
         def augment(x: Tensor, generator: torch.Generator) -> Tensor:
             with torch_seeded(generator):  # torchvision draws from torch's own generator only
@@ -44,6 +44,7 @@ class Traditional(Augmenting):
 class ColorJitter(Traditional):
     """Brightness, contrast, saturation and hue of each mini-batch are changed at random."""
 
+    kind = v2.ColorJitter
     brightness: float = 0.5
     """largest relative change of the brightness"""
     contrast: float = 0.5
@@ -53,21 +54,14 @@ class ColorJitter(Traditional):
     hue: float = 0.5
     """largest turn of the hue, 0.5 being half of the circle"""
 
-    def transform(self) -> Any:
-        """Torchvision's transform."""
-        return v2.ColorJitter(self.brightness, self.contrast, self.saturation, self.hue)
-
 
 @dataclass(frozen=True)
 class Grayscale(Traditional):
     """Mini-batches lose their colours at random."""
 
+    kind = v2.RandomGrayscale
     p: float = 0.5
     """probability that a mini-batch becomes grey"""
-
-    def transform(self) -> Any:
-        """Torchvision's transform."""
-        return v2.RandomGrayscale(self.p)
 
 
 @dataclass(frozen=True)
@@ -84,49 +78,37 @@ class Moving(Traditional):
 class Perspective(Moving):
     """Mini-batches are seen from the side at random."""
 
+    kind = v2.RandomPerspective
     distortion: float = 0.5
     """how far corners move at most, as a share of half of the side"""
     p: float = 0.5
     """probability that a mini-batch is distorted"""
-
-    def transform(self) -> Any:
-        """Torchvision's transform."""
-        return v2.RandomPerspective(self.distortion, self.p)
 
 
 @dataclass(frozen=True)
 class Rotate(Moving):
     """Each mini-batch is turned by a random angle."""
 
+    kind = v2.RandomRotation
     degrees: float = 30.0
     """largest angle, either way"""
-
-    def transform(self) -> Any:
-        """Torchvision's transform."""
-        return v2.RandomRotation(self.degrees)
 
 
 @dataclass(frozen=True)
 class AutoAugment(Moving):
     """Each mini-batch goes through a random pair of operations of a learnt policy (Cubuk 2019)."""
 
+    kind = staticmethod(lambda policy: v2.AutoAugment(v2.AutoAugmentPolicy(policy)))
     policy: Literal["imagenet", "cifar10", "svhn"] = "imagenet"
     """data set that the policy was learnt on; svhn would know a target of Digits"""
-
-    def transform(self) -> Any:
-        """Torchvision's transform."""
-        return v2.AutoAugment(v2.AutoAugmentPolicy(self.policy))
 
 
 @dataclass(frozen=True)
 class RandAugment(Moving):
     """Each mini-batch goes through some random operations of one magnitude (Cubuk 2020)."""
 
+    kind = v2.RandAugment
     operations: int = 2
     """how many operations in a row"""
     magnitude: int = 9
     """how strong they are, of 31"""
-
-    def transform(self) -> Any:
-        """Torchvision's transform."""
-        return v2.RandAugment(self.operations, self.magnitude)

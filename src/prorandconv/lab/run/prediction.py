@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,9 @@ class Prediction:
     problem: str = ""
     """why the file cannot be used; empty if it can"""
 
+    COLUMNS: ClassVar = ("image", "rank", "class", "probability", "problem")
+    """of :attr:`rows`"""
+
     @property
     def label(self) -> str:
         """The likeliest class."""
@@ -38,6 +41,18 @@ class Prediction:
     def probability(self) -> float:
         """Its probability."""
         return self.top[0][1]
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The likeliest classes, a row each, or one row with the problem."""
+        if self.problem:
+            return [(self.path, "", "", "", self.problem)]
+        ranked = enumerate(self.top, 1)
+        return [(self.path, rank, name, f"{chance:.6f}", "") for rank, (name, chance) in ranked]
+
+    def answer(self, top: int) -> str:
+        """So many classes in a line, the likeliest first."""
+        return ", ".join(f"{name} ({100 * chance:.1f} %)" for name, chance in self.top[:top])
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -34,6 +34,23 @@ class SegmentedFile:
     """of the pixels, by the classes that were found, the largest first"""
     problem: str = ""
     """why the file cannot be used; empty if it can"""
+
+    COLUMNS: ClassVar = ("image", "class", "share", "labels", "overlay", "problem")
+    """of :attr:`rows`"""
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The classes that were found, a row each, or one row with the problem."""
+        if self.problem:
+            return [(self.path, "", "", "", "", self.problem)]
+        files = (self.labels, self.overlay, "")
+        return [(self.path, name, f"{share:.6f}", *files) for name, share in self.shares.items()]
+
+    def answer(self, top: int) -> str:
+        """So many classes in a line, the largest first, and what was written."""
+        shares = list(self.shares.items())[:top]
+        classes = ", ".join(f"{name} ({100 * share:.1f} %)" for name, share in shares)
+        return f"{classes}; {self.labels}, {self.overlay}"
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON."""

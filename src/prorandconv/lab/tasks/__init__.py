@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ...lazy import named
 from ..errors import unknown_name
 
 if TYPE_CHECKING:  # a misspelt name must not wait for torch
@@ -26,6 +26,5 @@ def get_task(name: str) -> RunTask:
     """
     if name not in TASKS:
         raise unknown_name("task", name, TASKS)
-    module, _, attribute = TASKS[name].partition(":")
-    made: RunTask = getattr(import_module(f".{module}", __package__), attribute)()
+    made: RunTask = named(TASKS[name], __name__)()
     return made

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....errors import ProRandConvError
+from ....lazy import named
 from ...errors import unknown_name
 from ...files import data_root
 
@@ -53,9 +53,8 @@ def get_benchmark(
         raise unknown_name("benchmark", name, BENCHMARKS)
     from ..image_files import Options
 
-    module = import_module(f".{BENCHMARKS[name]}", __package__)
     options = options or Options()
-    made: Benchmark = module.benchmark(data_root(root), options)
+    made: Benchmark = named(f"{BENCHMARKS[name]}:benchmark", __name__)(data_root(root), options)
     if options.image_size not in (None, made.image_size):
         raise ProRandConvError.about(
             "image_size",

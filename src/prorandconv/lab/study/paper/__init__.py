@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ....lazy import named
 from ...errors import unknown_name
 
 if TYPE_CHECKING:  # the list must not wait for data and networks
@@ -91,5 +91,5 @@ def get_study(name: str) -> Study:
     """
     if name not in STUDIES:
         raise unknown_name("study", name, STUDIES)
-    study: Study = import_module(f".{STUDIES[name].module}", __package__).STUDY
+    study: Study = named(f"{STUDIES[name].module}:STUDY", __name__)
     return study
