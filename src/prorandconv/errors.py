@@ -1,4 +1,4 @@
-"""The library's one exception."""
+"""The library's one exception, and how to raise it."""
 
 from __future__ import annotations
 
@@ -10,3 +10,9 @@ class ProRandConvError(ValueError):
     def about(cls, argument: str, got: object, expected: str) -> ProRandConvError:
         """Compose the message from its three facts."""
         return cls(f"{argument}: got {got!r}, expected {expected}")
+
+
+def require(argument: str, got: object, right: bool, expected: str) -> None:
+    """Refuse an argument whose value is not right."""
+    if not right:
+        raise ProRandConvError.about(argument, got, expected)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from ...errors import ProRandConvError
+from ...errors import require
 from ...options import Padding
 from ..options import SHOWN_DEFAULT, OrDefault
 
@@ -78,14 +78,10 @@ class Settings:
     operator: Annotated[Operator, tyro.conf.arg(name="")] = field(default_factory=Operator)
 
     def __post_init__(self) -> None:
-        if self.copies < 1:
-            raise ProRandConvError.about("--copies", self.copies, "1 or more")
-        if self.size is not None and self.size < 1:
-            raise ProRandConvError.about("--size", self.size, "1 pixel or more")
-        if not 0 <= self.ignore_index <= LARGEST_LABEL:
-            raise ProRandConvError.about(
-                "--ignore-index", self.ignore_index, f"0 to {LARGEST_LABEL}"
-            )
+        require("--copies", self.copies, self.copies >= 1, "1 or more")
+        require("--size", self.size, self.size is None or self.size >= 1, "1 pixel or more")
+        label, largest = self.ignore_index, LARGEST_LABEL
+        require("--ignore-index", label, 0 <= label <= largest, f"0 to {largest}")
 
     @property
     def numbers(self) -> range:

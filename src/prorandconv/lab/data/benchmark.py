@@ -93,9 +93,9 @@ class Domain(ABC):
     def where(self) -> Path | None:
         """Where the domain was found; None if it is missing."""
 
-    @abstractmethod
     def parts(self) -> tuple[str, ...]:
-        """The parts that are there, as published: "train" and "test", or "all"."""
+        """The parts that are there, as published: "train" and "test", or by default "all"."""
+        return ("all",) if self.where() else ()
 
     @abstractmethod
     def layouts(self) -> tuple[str, ...]:

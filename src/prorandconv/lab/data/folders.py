@@ -140,10 +140,6 @@ class FolderDomain(Domain):
         # a user's domains may differ in case alone
         return min(found, key=lambda path: path.name != self.name, default=None)
 
-    def parts(self) -> tuple[str, ...]:
-        """All of the domain in one part, if it is there."""
-        return ("all",) if self.where() else ()
-
     def layouts(self) -> tuple[str, ...]:
         """What is looked for."""
         names = dict.fromkeys((*self.spellings, self.name))

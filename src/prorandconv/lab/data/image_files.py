@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 from typing_extensions import Self
 
-from ...errors import ProRandConvError
+from ...errors import require
 from .decoding import decode
 from .images import DomainImages
 from .pixels import resize
@@ -66,12 +66,11 @@ class Options:
     cache: DecodedCache = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.cache_bytes < 0:
-            raise ProRandConvError.about("cache_bytes", self.cache_bytes, "a number from 0")
-        if self.workers is not None and self.workers < 0:
-            raise ProRandConvError.about("workers", self.workers, "None or a number from 0")
-        if self.image_size is not None and self.image_size < 1:
-            raise ProRandConvError.about("image_size", self.image_size, "None or a number from 1")
+        require("cache_bytes", self.cache_bytes, self.cache_bytes >= 0, "a number from 0")
+        for name, least in (("workers", 0), ("image_size", 1)):
+            value = getattr(self, name)
+            right = value is None or value >= least
+            require(name, value, right, f"None or a number from {least}")
         object.__setattr__(self, "cache", DecodedCache(self.cache_bytes))
 
     @property

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from typing_extensions import Self
 
-from ...errors import ProRandConvError
+from ...errors import require
 from .splits import Split
 
 Batch = tuple[Tensor, Tensor]
@@ -111,21 +111,15 @@ class Samples(ABC):
             An iterable, with a length, of float32 images ``(n, 3, H, W)``, normalised, and int64
             labels, ``(n,)`` or ``(n, H, W)``.
         """
-        if batch_size < 1:
-            raise ProRandConvError.about("batch_size", batch_size, "a whole number from 1")
-        if augment and self.split != "train":
-            raise ProRandConvError.about(
-                "augment", augment, f"False: the {self.split} split is never augmented"
-            )
-        if jitter and self.split != "train":
-            raise ProRandConvError.about(
-                "jitter", jitter, f"0: the {self.split} split is never augmented"
-            )
-        if (augment or jitter) and generator is None:
-            raise ProRandConvError.about("generator", generator, "a generator, to augment with")
+        require("batch_size", batch_size, batch_size >= 1, "a whole number from 1")
+        if self.split != "train":
+            never = f"the {self.split} split is never augmented"
+            require("augment", augment, not augment, f"False: {never}")
+            require("jitter", jitter, not jitter, f"0: {never}")
+        if augment or jitter:
+            require("generator", generator, generator is not None, "a generator, to augment with")
         rank, ranks = shard
-        if not 0 <= rank < ranks:
-            raise ProRandConvError.about("shard", shard, "(rank, ranks) with 0 <= rank < ranks")
+        require("shard", shard, 0 <= rank < ranks, "(rank, ranks) with 0 <= rank < ranks")
         plan = self.plan(
             generator, augment=augment and self.format.base_augmentation, jitter=jitter
         )
@@ -133,8 +127,7 @@ class Samples(ABC):
         parts = list(torch.split(positions, batch_size))
         if drop_last and parts and len(parts[-1]) < batch_size:
             parts.pop()
-        if not 0 <= start <= len(parts):
-            raise ProRandConvError.about("start", start, f"a batch from 0 to {len(parts)}")
+        require("start", start, 0 <= start <= len(parts), f"a batch from 0 to {len(parts)}")
         return Batches(self.made, [plan.part(p) for p in parts[start:]], torch.device(device))
 
 

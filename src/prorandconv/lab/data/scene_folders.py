@@ -86,10 +86,6 @@ class SceneDomain(Domain):
             for name, (image, mask) in self.pairs().items()
         }
 
-    def parts(self) -> tuple[str, ...]:
-        """All of the domain in one part, if it is there."""
-        return ("all",) if self.where() else ()
-
     def counts(self) -> Counts:
         """Count the scenes; which classes are in them is not looked at."""
         return {part: (len(self.files()),) for part in self.parts()}

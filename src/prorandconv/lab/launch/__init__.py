@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from ...errors import ProRandConvError
+from ...errors import require
 from ...lazy import named
 from ..options import OrDefault
 
@@ -34,16 +34,12 @@ class LaunchOptions:
     """ray: an existing cluster, such as auto or HOST:6379 (default: a cluster on this machine)"""
 
     def __post_init__(self) -> None:
-        if self.launcher not in LAUNCHERS:
-            raise ProRandConvError.about(
-                "--launcher", self.launcher, f"one of {', '.join(LAUNCHERS)}"
-            )
-        if self.workers is not None and self.workers < 1:
-            raise ProRandConvError.about("--workers", self.workers, "a whole number from 1")
-        if self.cpus < 1:
-            raise ProRandConvError.about("--cpus", self.cpus, "a whole number from 1")
-        if self.gpus < 0:
-            raise ProRandConvError.about("--gpus", self.gpus, "a number from 0")
+        known = f"one of {', '.join(LAUNCHERS)}"
+        require("--launcher", self.launcher, self.launcher in LAUNCHERS, known)
+        enough = self.workers is None or self.workers >= 1
+        require("--workers", self.workers, enough, "a whole number from 1")
+        require("--cpus", self.cpus, self.cpus >= 1, "a whole number from 1")
+        require("--gpus", self.gpus, self.gpus >= 0, "a number from 0")
 
 
 class Launcher(Protocol):

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as tv
 
-from ...errors import ProRandConvError
+from ...errors import require
 from ..data import ImageFormat
 from .consistency import divergence
 from .contract import Method
@@ -53,11 +53,10 @@ class AugMix(Method):
     """λ; 0: no consistency loss"""
 
     def __post_init__(self) -> None:
-        for name in ("width", "depth"):
-            if getattr(self, name) < 1:
-                raise ProRandConvError.about(name, getattr(self, name), "a whole number from 1")
-        if not 0.1 <= self.severity <= LEVELS:
-            raise ProRandConvError.about("severity", self.severity, f"from 0.1 to {LEVELS}")
+        require("width", self.width, self.width >= 1, "a whole number from 1")
+        require("depth", self.depth, self.depth >= 1, "a whole number from 1")
+        right = 0.1 <= self.severity <= LEVELS
+        require("severity", self.severity, right, f"from 0.1 to {LEVELS}")
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...errors import ProRandConvError
+from ...errors import ProRandConvError, require
 from ..data import ImageFormat
 from .contract import Method
 from .learner import Loss
@@ -36,10 +36,8 @@ class MixStyle(Method):
     """after which layers; none given: layer1 to layer3 of a ResNet, else the first pooling"""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.p <= 1:
-            raise ProRandConvError.about("p", self.p, "a probability")
-        if not self.alpha > 0:
-            raise ProRandConvError.about("alpha", self.alpha, "a number above 0")
+        require("p", self.p, 0 <= self.p <= 1, "a probability")
+        require("alpha", self.alpha, self.alpha > 0, "a number above 0")
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ... import ProRandConv
 from ...block_transform import EPS
-from ...errors import ProRandConvError
+from ...errors import require
 from ...functional import ContrastPart, Padding, move_labels
 from ..data import ImageFormat
 from ..data.scenes import IGNORED
@@ -74,19 +74,13 @@ class ProRandConvMethod(Augmenting):
     """how many X_L are drawn of X_0, each by its own block: 1 or 2"""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.consistency) and self.consistency >= 0):
-            raise ProRandConvError.about("consistency", self.consistency, "a number from 0")
-        if self.views not in (1, 2):
-            raise ProRandConvError.about("views", self.views, "1 or 2")
-        if self._compares and self.selection != "both":
-            raise ProRandConvError.about(
-                "selection", self.selection, "both, to compare original and augmented images"
-            )
-
-        if self._compares and self.labels == "move":
-            raise ProRandConvError.about(
-                "labels", self.labels, "fixed, to compare original and augmented images"
-            )
+        right = math.isfinite(self.consistency) and self.consistency >= 0
+        require("consistency", self.consistency, right, "a number from 0")
+        require("views", self.views, self.views in (1, 2), "1 or 2")
+        if self._compares:
+            why = "to compare original and augmented images"
+            require("selection", self.selection, self.selection == "both", f"both, {why}")
+            require("labels", self.labels, self.labels == "fixed", f"fixed, {why}")
 
     @property
     def _compares(self) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from tyro.conf import Suppress
 
-from ...errors import ProRandConvError
+from ...errors import ProRandConvError, require
 from ..errors import LabError
 from ..methods import Method, method_class
 from ..options import OrDefault
@@ -128,29 +128,29 @@ class RunConfig:
         if self.select == "val-shifted":
             object.__setattr__(self, "shifted_validation", True)
         for name in ("epochs", "batch_size", "devices", "nodes"):
-            _require(name, getattr(self, name), getattr(self, name) >= 1, "a whole number from 1")
+            require(name, getattr(self, name), getattr(self, name) >= 1, "a whole number from 1")
         for name in ("image_size", "train_images", "test_images"):
             value = getattr(self, name)
-            _require(name, value, value is None or value >= 1, "a whole number from 1, or none")
-        _require("target_every", self.target_every, self.target_every >= 0, "a number from 0")
+            require(name, value, value is None or value >= 1, "a whole number from 1, or none")
+        require("target_every", self.target_every, self.target_every >= 0, "a number from 0")
         for name in ("learning_rate", "momentum", "weight_decay"):
             value = getattr(self, name)
-            _require(name, value, math.isfinite(value) and value >= 0, "a number from 0")
-        _require("jitter", self.jitter, 0 <= self.jitter <= 1, "a number from 0 to 1")
-        _require("source", self.source, len(self.source) > 0, "at least one domain")
+            require(name, value, math.isfinite(value) and value >= 0, "a number from 0")
+        require("jitter", self.jitter, 0 <= self.jitter <= 1, "a number from 0 to 1")
+        require("source", self.source, len(self.source) > 0, "at least one domain")
         for name in (self.benchmark, *self.source):  # they become folders
-            _require("benchmark, source", name, Path(name).name == name, "a name, not a path")
-        _require("seed", self.seed, 0 <= self.seed < 2**63, "a whole number from 0")
+            require("benchmark, source", name, Path(name).name == name, "a name, not a path")
+        require("seed", self.seed, 0 <= self.seed < 2**63, "a whole number from 0")
         multiple = f"a multiple of the {self.processes} processes"
-        _require("batch_size", self.batch_size, self.batch_size % self.processes == 0, multiple)
+        require("batch_size", self.batch_size, self.batch_size % self.processes == 0, multiple)
         own_options = isinstance(self.options, method_class(self.method)) or ":" in self.method
         named = type(self.options).__name__
-        _require("options", named, own_options, f"the options of {self.method}")
+        require("options", named, own_options, f"the options of {self.method}")
         fitting = f"a method for {self.task}, with options that fit it"
-        _require("method", self.method, self.task in self.options.tasks, fitting)
+        require("method", self.method, self.task in self.options.tasks, fitting)
         for name, value in CLASSIFICATION_ONLY.items() if self.task != "classification" else ():
             own = getattr(self, name)
-            _require(name, own, own == value, f"{value} for {self.task}")
+            require(name, own, own == value, f"{value} for {self.task}")
 
     @property
     def processes(self) -> int:
@@ -274,9 +274,9 @@ class RunConfig:
             hints = get_type_hints(cls)
             checked = {name: typed(name, value, hints[name]) for name, value in given.items()}
             return cls.paper(method=method, options=options, **checked)
-        _require("format", version, version == FORMAT, f"{FORMAT}, or a newer prorandconv")
+        require("format", version, version == FORMAT, f"{FORMAT}, or a newer prorandconv")
         missing = set(known) - set(given) - {"method", "options", *ADDED}
-        _require(
+        require(
             "missing",
             sorted(missing),
             not missing,
@@ -339,8 +339,3 @@ class RunConfig:
         """Where the run lives: ``runs/<benchmark>/<method>/<source>/<hash>``."""
         method = self.method.replace(":", "-")
         return runs / self.benchmark / method / "+".join(self.source) / self.hash
-
-
-def _require(name: str, value: object, right: bool, expected: str) -> None:
-    if not right:
-        raise ProRandConvError.about(name, value, expected)

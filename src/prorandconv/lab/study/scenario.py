@@ -128,12 +128,10 @@ class Scenario:
         source = self.sources[0]
         chosen = self.targets(source) if targets is None else targets
 
-        def column(target: str) -> Column:
-            return Column(
-                target, lambda row: (Reading(self.config(row, source), (target,)),), target
-            )
+        def reading(target: str, row: Row) -> Reading:
+            return Reading(self.config(row, source), (target,))
 
-        return tuple(column(target) for target in chosen)
+        return _columns(chosen, reading, str)
 
     def by_source(self, choice: str | None = None) -> tuple[Column, ...]:
         """A column for each source: the average over its targets.
@@ -142,26 +140,18 @@ class Scenario:
             choice: of the weights; None: those that the runs have selected.
         """
 
-        def column(source: str) -> Column:
-            return Column(
-                source,
-                lambda row: (Reading(self.config(row, source), self.targets(source), choice),),
-                self.comparable(source),
-            )
+        def reading(source: str, row: Row) -> Reading:
+            return Reading(self.config(row, source), self.targets(source), choice)
 
-        return tuple(column(source) for source in self.sources)
+        return _columns(self.sources, reading, self.comparable)
 
     def by_left_out(self) -> tuple[Column, ...]:
         """A column for each target, trained on all other domains."""
 
-        def column(target: str) -> Column:
-            return Column(
-                target,
-                lambda row: (Reading(self.config(row, *self.others(target)), (target,)),),
-                self.comparable(target),
-            )
+        def reading(target: str, row: Row) -> Reading:
+            return Reading(self.config(row, *self.others(target)), (target,))
 
-        return tuple(column(target) for target in self.present if self.others(target))
+        return _columns(filter(self.others, self.present), reading, self.comparable)
 
     def comparable(self, column: str) -> str | None:
         """The paper's column, unless a domain is absent: then its figure is of other domains."""
@@ -205,6 +195,19 @@ class Scenario:
             if (limit := getattr(self.settings, name)) is not None:
                 lines.append(f"a trial: {name} limited to {limit}")
         return tuple(lines)
+
+
+def _columns(
+    names: Iterable[str],
+    reading: Callable[[str, Row], Reading],
+    paper: Callable[[str], str | None],
+) -> tuple[Column, ...]:
+    """A column of each name: what is read for it and a row, and its name in the paper."""
+
+    def column(name: str) -> Column:
+        return Column(name, lambda row: (reading(name, row),), paper(name))
+
+    return tuple(map(column, names))
 
 
 def same_run(one: Row, other: Row) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from ...errors import ProRandConvError
+from ...errors import require
 from ..options import SHOWN_DEFAULT, OrDefault
 from ..run.plain_values import plain, short_hash
 
@@ -51,10 +51,9 @@ class Settings:
     """plan as if every domain were present, to count runs"""
 
     def __post_init__(self) -> None:
-        if self.seeds < 1:
-            raise ProRandConvError.about("--seeds", self.seeds, "a whole number from 1")
-        if self.weights is not None and not self.weights.exists():
-            raise ProRandConvError.about("--weights", str(self.weights), "a file or folder")
+        require("--seeds", self.seeds, self.seeds >= 1, "a whole number from 1")
+        there = self.weights is None or self.weights.exists()
+        require("--weights", str(self.weights), there, "a file or folder")
 
     @property
     def all_seeds(self) -> tuple[int, ...]:
