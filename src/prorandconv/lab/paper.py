@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 
 from .methods import METHODS, method_class
 from .run.config import RunConfig
+from .run.plain_values import plain
 
 PREFERRED = ("Table 1", "Table 2", "Table 3")
 """Tables that other tables repeat rows of."""
@@ -112,7 +112,7 @@ def changed_options(run: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
     options: dict[str, Any] = dict(config["options"])
     if config["method"] not in METHODS:
         return options
-    defaults = json.loads(json.dumps(dataclasses.asdict(method_class(config["method"])())))
+    defaults = plain(method_class(config["method"])())
     return {n: v for n, v in options.items() if n not in defaults or v != defaults[n]}
 
 

@@ -47,6 +47,12 @@ def picture_rows(
     return picture
 
 
+def even(total: int, count: int) -> list[int]:
+    """Up to so many of ``total`` positions, at even distances."""
+    count = min(count, total)
+    return [position * total // count for position in range(count)]
+
+
 def contact_sheet(images: Images, *, per_class: int = 10) -> Image.Image:
     """Draw a row of images for each class.
 
@@ -57,8 +63,7 @@ def contact_sheet(images: Images, *, per_class: int = 10) -> Image.Image:
     chosen = []
     for label in range(len(images.classes)):
         own = (images.labels == label).nonzero().squeeze(1)
-        count = min(per_class, len(own))
-        chosen.append(own[torch.arange(count) * len(own) // max(count, 1)])
+        chosen.append(own[even(len(own), per_class)])
     size = images.format.image_size
     (stored,) = images.stored([torch.cat(chosen)])
     batches = torch.split(stored.expand(-1, 3, size, size), [len(own) for own in chosen])

@@ -13,6 +13,7 @@ from torch import Tensor
 from .data import cityscapes_labels
 from .data.masks import UNLABELLED
 from .data.scenes import Scenes
+from .pictures import even
 
 GAP = 4
 GOLDEN = 0.618034
@@ -110,18 +111,12 @@ def scene_sheet(scenes: Scenes, count: int) -> Image.Image:
         count: how many scenes, a row each.
     """
     colours = colours_of(scenes.classes)
-    rows, positions = [], even(scenes, count)
+    rows, positions = [], even(len(scenes), count)
     for position, scene in zip(positions, scenes.stored(positions), strict=True):
         pixels, labels = scene[:3], scene[3]
         shown = [pixels, coloured(labels, colours), overlaid(pixels, labels, colours)]
         rows.append((str(position), shown))
     return scene_rows(rows, scenes.classes)
-
-
-def even(scenes: Scenes, count: int) -> list[int]:
-    """Up to so many positions at even distances."""
-    count = min(count, len(scenes))
-    return [position * len(scenes) // count for position in range(count)]
 
 
 def _reduced(pixels: Tensor, height: int) -> Image.Image:

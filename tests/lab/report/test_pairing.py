@@ -1,12 +1,14 @@
 """Runs to be compared: which can be, and how they are grouped and paired."""
 
 import json
+from functools import partial
 
 import pytest
 
 from prorandconv import ProRandConvError
 from prorandconv.lab.report.pairing import compare_runs
 from prorandconv.lab.run.config import Execution
+from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import train
 
 SMALL = {"epochs": 1, "train_images": 64, "test_images": 60}
@@ -28,7 +30,7 @@ def stored(run, target="fonts"):
 
 
 def compared(*runs, **options):
-    return compare_runs(runs, accelerator="cpu", trust_code=True, **options)
+    return compare_runs(runs, partial(load_trained, accelerator="cpu", trust_code=True, **options))
 
 
 def test_accuracies_are_those_of_the_results(make):

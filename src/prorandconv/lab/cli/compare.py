@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,13 +49,8 @@ class Compare:
         """Classify, compare and print."""
         from ..report.pairing import compare_runs
 
-        found = compare_runs(
-            self.runs,
-            self.loading.which,
-            data_root=self.data_root,
-            accelerator=self.accelerator,
-            trust_code=self.loading.trust_code,
-        )
+        load = partial(self.loading.load, accelerator=self.accelerator, data_root=self.data_root)
+        found = compare_runs(self.runs, load)
         if self.json:
             print(json.dumps([one.to_mapping() for one in found], indent=1))
             return 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -59,12 +59,7 @@ class Group:
 
 
 def compare_runs(
-    runs: Sequence[Path],
-    which: Literal["best", "last"] = "best",
-    *,
-    data_root: Path | None = None,
-    accelerator: str = "auto",
-    trust_code: bool = False,
+    runs: Sequence[Path], load: Callable[[Path], Trained] = load_trained
 ) -> list[PairedComparison]:
     """Compare the first run, and those like it but for the seed, with each other group of runs.
 
@@ -73,20 +68,12 @@ def compare_runs(
 
     Args:
         runs: directories, two or more.
-        which: the weights that each run has selected, or the last ones.
-        data_root: the folder of data sets, if it has moved.
-        accelerator: auto, cpu, cuda or mps.
-        trust_code: import a method or network that a run names as ``package.module:function``.
+        load: gives the network of one, such as its last instead of its selected weights.
     """
     if len({run.resolve() for run in runs}) < max(len(runs), 2):
         expected = "two different runs or more, each once"
         raise ProRandConvError.about("runs", [str(run) for run in runs], expected)
-    loaded = [
-        load_trained(
-            run, which, data_root=data_root, accelerator=accelerator, trust_code=trust_code
-        )
-        for run in runs
-    ]
+    loaded = [load(run) for run in runs]
     _refuse_incomparable(runs, loaded)
     first = loaded[0]
     sources = tuple({name for one in loaded for name in one.config.source})

@@ -8,8 +8,9 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from ..data import Batches, Benchmark, Options, Samples, Split, get_benchmark
+from ..data import Benchmark, Options, Samples, Split, get_benchmark
 from ..data.images import InMemoryImages, labelled
+from ..data.samples import Batches
 from ..data.shifts import all_shifted
 from ..errors import DataError, RunError
 from ..files import data_root

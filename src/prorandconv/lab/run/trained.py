@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import safetensors
 import safetensors.torch
@@ -29,6 +28,7 @@ from .config import RunConfig
 from .directory import BEST, CONFIG, RESULT, RunDirectory
 from .environment import device_of
 from .evaluation import Targets, evaluate
+from .plain_values import read_object
 from .prediction import Prediction, image_files, predict
 from .segmented import SegmentedFile, segment_files
 
@@ -158,7 +158,8 @@ def _refuse_edited(directory: RunDirectory, config: RunConfig) -> None:
             )
         return
     name = directory.path.resolve().name
-    named = re.fullmatch("[0-9a-f]{12}", name) and "format" in _stored_config(directory)
+    stored = read_object("config", directory.path / CONFIG)
+    named = re.fullmatch("[0-9a-f]{12}", name) and "format" in stored
     comparable = config.weights is None or config.weights.is_file()
     if named and comparable and name != config.hash:
         raise RunError.at(
@@ -166,11 +167,6 @@ def _refuse_edited(directory: RunDirectory, config: RunConfig) -> None:
             f"describes another run ({config.hash}) than the directory's name",
             "restore it, or give the directory another name if you mean it",
         )
-
-
-def _stored_config(directory: RunDirectory) -> dict[str, Any]:
-    stored: dict[str, Any] = json.loads((directory.path / CONFIG).read_text())
-    return stored
 
 
 def _best(directory: RunDirectory) -> dict[str, Tensor]:

@@ -12,6 +12,8 @@ from ...stress_cases import ORIGINAL, Case, stressed
 from ..data import Images
 from ..data.pixels import normalise
 from ..gallery.sheet import Row, Sheet
+from ..methods.pixels import to_pixels
+from ..pictures import even
 
 PER_ROW = 8
 TILE = 128
@@ -66,13 +68,11 @@ def _chosen(found: Robustness, case: Case) -> Tensor:
     if case != ORIGINAL:
         wrong &= found.predicted[ORIGINAL] == found.labels
     positions = wrong.nonzero().squeeze(1)
-    count = min(PER_ROW, len(positions))
-    return positions[torch.arange(count) * len(positions) // max(count, 1)]
+    return positions[even(len(positions), PER_ROW)]
 
 
 def _picture(image: Tensor, images: Images) -> Image.Image:
-    mean, std = (torch.tensor(v).view(3, 1, 1) for v in (images.format.mean, images.format.std))
-    pixels = ((image * std + mean) * 255).round().clamp(0, 255).to(torch.uint8)
+    pixels = to_pixels(image[None], images.format)[0]
     way = Image.Resampling.NEAREST if image.shape[-1] < TILE else Image.Resampling.BOX
     return Image.fromarray(pixels.permute(1, 2, 0).numpy()).resize((TILE, TILE), way)
 

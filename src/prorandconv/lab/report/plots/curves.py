@@ -14,7 +14,7 @@ from ...study.table import Estimate
 from ..compare import Comparison
 from ..looks import LOOKS, OTHERS, Look, looks
 from ..read import ReportedRun
-from .style import PHONE_WIDTH, grid, legend_columns, new_figure, styled
+from .style import PHONE_WIDTH, grid, legend_columns, new_figure, shade, styled
 
 SOURCE = "source, validation"
 PANELS = 3
@@ -98,7 +98,6 @@ def _figure(comparison: Comparison, rows: list[str], panels: int) -> Figure | No
 def _draw(axes: Axes, found: Mapping[int, Estimate], row: str, style: Look) -> None:
     epochs = list(found)
     means = [estimate.mean for estimate in found.values()]
-    spreads = [estimate.deviation or 0.0 for estimate in found.values()]
     axes.plot(
         epochs,
         means,
@@ -110,6 +109,4 @@ def _draw(axes: Axes, found: Mapping[int, Estimate], row: str, style: Look) -> N
         linewidth=1.4,
         label=row,
     )
-    low = [mean - spread for mean, spread in zip(means, spreads, strict=True)]
-    high = [mean + spread for mean, spread in zip(means, spreads, strict=True)]
-    axes.fill_between(epochs, low, high, color=style.colour, alpha=0.18, linewidth=0)
+    shade(axes, epochs, found.values(), style.colour)

@@ -9,9 +9,10 @@ from PIL import Image
 from torch import Tensor
 
 from ...data.scenes import Scenes
+from ...pictures import even
 from ...run.segmented import segmented
 from ...run.trained import load_trained
-from ...scene_pictures import coloured, colours_of, even, scene_rows
+from ...scene_pictures import coloured, colours_of, scene_rows
 from ..read import ReportedRun
 
 SCENES = 4
@@ -36,7 +37,7 @@ def prediction_sheet(
         if not stored:
             split = trained.benchmark.load(target, "test")
             assert isinstance(split, Scenes)
-            stored = list(split.stored(even(split, SCENES)))
+            stored = list(split.stored(even(len(split), SCENES)))
             classes = trained.classes
             if scenes:
                 rows.append(("scene", [scene[:3] for scene in stored]))

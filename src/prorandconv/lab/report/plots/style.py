@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from ...study.table import Estimate
 
 INK, GROUND = "#1b1b1c", "#fffffe"
 """Colours of text and background, which follow the page's between light and dark."""
@@ -55,6 +57,13 @@ def legend_columns(names: Sequence[str], width: float) -> int:
 def grid(axes: Axes, axis: str) -> None:
     """Thin lines to read values by."""
     axes.grid(axis=axis, color=INK, alpha=0.15, linewidth=0.6)  # type: ignore[arg-type]
+
+
+def shade(axes: Axes, xs: Sequence[float], estimates: Iterable[Estimate], colour: str) -> None:
+    """The standard deviation around the means of a curve."""
+    bands = [(one.mean, one.deviation or 0.0) for one in estimates]
+    low, high = [mean - spread for mean, spread in bands], [mean + spread for mean, spread in bands]
+    axes.fill_between(xs, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
 def render(figure: Figure, form: Literal["svg", "png"]) -> bytes:

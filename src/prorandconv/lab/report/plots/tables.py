@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from ...study.table import FEWEST, Axis, Table
 from ..formats.lines import Digits, heading, repetitions
 from ..looks import LOOKS, OTHERS, looks
-from .style import GROUND, INK, PHONE_WIDTH, grid, legend_columns, new_figure, styled
+from .style import GROUND, INK, PHONE_WIDTH, grid, legend_columns, new_figure, shade, styled
 
 PANELS = 4
 """Panels beside each other."""
@@ -170,11 +170,8 @@ def _curves(table: Table, axis: Axis, phone: bool) -> Figure:
         ]
         xs, means = [x for x, _ in found], [estimate.mean for _, estimate in found]
         if found:
-            spreads = [estimate.deviation or 0.0 for _, estimate in found]
             axes.plot(xs, means, color=style.colour, marker=style.marker, linestyle=style.line)
-            low = [mean - spread for mean, spread in zip(means, spreads, strict=True)]
-            high = [mean + spread for mean, spread in zip(means, spreads, strict=True)]
-            axes.fill_between(xs, low, high, color=style.colour, alpha=0.18, linewidth=0)
+            shade(axes, xs, [estimate for _, estimate in found], style.colour)
             ends.append((xs[-1], means[-1], row, style.colour))
         published = [
             (x, value)
