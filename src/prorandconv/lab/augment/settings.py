@@ -10,6 +10,7 @@ import tyro
 from ...errors import require
 from ...options import Padding
 from ..options import SHOWN_DEFAULT, OrDefault
+from ..run.plain_values import plain
 
 if TYPE_CHECKING:  # --help must not wait for torch
     from ... import ProRandConv
@@ -90,10 +91,7 @@ class Settings:
 
     def to_mapping(self) -> dict[str, Any]:
         """As plain values for JSON."""
-        values = asdict(self)
-        for name, value in values["operator"].items():
-            values["operator"][name] = list(value) if isinstance(value, tuple) else value
-        return values
+        return plain(self)
 
     @classmethod
     def from_mapping(cls, values: dict[str, Any]) -> Settings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...errors import ProRandConvError
+from ...errors import require
 from ..errors import unknown_name
 
 ACCELERATORS = ("auto", "cpu", "cuda", "mps")
@@ -32,10 +32,8 @@ class Execution:
         object.__setattr__(self, "runs", Path(self.runs))
         if self.accelerator not in ACCELERATORS:
             raise unknown_name("accelerator", self.accelerator, ACCELERATORS)
-        if not self.checkpoint_minutes >= 0:
-            raise ProRandConvError.about(
-                "checkpoint_minutes", self.checkpoint_minutes, "a number from 0"
-            )
+        minutes = self.checkpoint_minutes
+        require("checkpoint_minutes", minutes, minutes >= 0, "a number from 0")
 
     def resolved(self) -> Execution:
         """The same with absolute paths, for a process in another folder."""
