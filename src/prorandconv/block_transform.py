@@ -147,8 +147,11 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
             inputs = tuple(rest)
         if params is not None and generator is not None:
             raise ProRandConvError.about("generator", generator, "None: params are drawn already")
-        sample = inputs[0] if len(inputs) == 1 else inputs
-        result, _ = super().forward(sample, _Source(params, generator))
+        sample, source = inputs[0] if len(inputs) == 1 else inputs, _Source(params, generator)
+        if type(sample) is Tensor:  # nothing to take apart, and that takes as long as a repetition
+            self.check_inputs([sample, source])
+            return self.transform(sample, self.make_params([sample, source]))
+        result, _ = super().forward(sample, source)
         return result
 
     def check_inputs(self, flat_inputs: list[Any]) -> None:
@@ -189,7 +192,7 @@ class RandomBlockTransform(Generic[P], v2.Transform):  # type: ignore[misc]
         if isinstance(inpt, _Source) or (isinstance(inpt, LABELS) and motion is None):
             return inpt
         device = inpt.device.type
-        autocast = torch.amp.is_autocast_available(device)
+        autocast = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
         with torch.no_grad(), torch.autocast(device, enabled=False) if autocast else nullcontext():
             if isinstance(inpt, LABELS):
                 return motion.move(inpt)

@@ -205,7 +205,7 @@ def _run(
 
 def _wave_counts(offsets: Tensor | None, *factors: Tensor | None) -> tuple[int, int] | None:
     """Numbers of waves along a column and a row, or None if the offsets are given as they are."""
-    if factors == (None, None, None):
+    if all(factor is None for factor in factors):  # == would raise and catch an error in torch
         return None
     if offsets is None or offsets.dim() < 2 or any(factor is None for factor in factors):
         absent = [n for n, t in zip(_FACTORS, (offsets, *factors), strict=True) if t is None]
