@@ -101,17 +101,15 @@ def gaussian_window(
     checks.kernel_size("kernel_size", kernel_size)
     sigma = torch.as_tensor(sigma, dtype=dtype, device=device)
     checks.one_of("spatial_dims", spatial_dims, (2, 3))
-    distance = _half_squared_distance(kernel_size, spatial_dims, sigma.dtype, sigma.device)
-    return torch.exp(distance / -over_images(sigma.square(), spatial_dims))
+    exponent = _exponent(kernel_size, spatial_dims, sigma.dtype, sigma.device)
+    return torch.exp(exponent / over_images(sigma.square(), spatial_dims))
 
 
 @cached(maxsize=16)
-def _half_squared_distance(
-    kernel_size: int, dims: int, dtype: torch.dtype, device: torch.device
-) -> Tensor:
-    """(i² + j²) / 2 of a kernel's taps (k, k), from the middle; with three ``dims``, (k, k, k)."""
+def _exponent(kernel_size: int, dims: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """-(i² + j²) / 2 of a kernel's taps (k, k), from the middle; with three ``dims``, (k, k, k)."""
     tap = torch.arange(kernel_size, dtype=dtype, device=device) - kernel_size // 2
-    return reduce(lambda total, axis: total[..., None] + axis, [tap.square()] * dims) / 2
+    return reduce(lambda total, axis: total[..., None] + axis, [tap.square()] * dims) / -2
 
 
 def contrast(

@@ -222,7 +222,7 @@ def _ready(name: str, tensor: Tensor | None, shape: Sequence[int]) -> Tensor | N
     """A tensor whose address can be handed to the kernel, which trusts that all of this is so."""
     if tensor is None:
         return None
-    if (tensor.dtype, tensor.device.type, tensor.layout) != (torch.float32, "cpu", torch.strided):
+    if tensor.dtype != torch.float32 or not tensor.is_cpu or tensor.layout != torch.strided:
         given = f"{tensor.dtype}, {tensor.layout} on {tensor.device}"
         raise ProRandConvError.about(name, given, "torch.float32, torch.strided on cpu for native")
     if tuple(tensor.shape) != tuple(shape):
