@@ -3,7 +3,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from prorandconv.lab.paper import rows_of
 from prorandconv.lab.report.looks import LOOKS, OTHERS, label, labelled, looks
+from prorandconv.lab.study.paper.segmentation import BEYOND
 
 DEUTERANOPIA = np.array(
     [
@@ -75,6 +77,11 @@ def test_a_row_without_a_look_gets_one_that_no_other_row_has():
 )
 def test_a_method_has_one_label(row, shown):
     assert label(row) == shown
+
+
+def test_a_method_for_segmentation_is_called_as_in_its_study():
+    for row in (*rows_of("Table 6"), *BEYOND):
+        assert label(row.name) == label(row.method)
 
 
 def test_a_table_keeps_its_figures_under_its_labels(make_table):

@@ -35,11 +35,15 @@ OTHERS = (
 """Of what has no look of its own, before the looks that its table leaves free."""
 LABELS = {
     "Baseline (ERM)": "ERM",
+    "Baseline": "ERM",
     "erm": "ERM",
     "randconv": "RandConv",
     "progressive": "Progressive (Same)",
     "progressive (weights different)": "Progressive (Diff)",
     "pro-randconv": "Pro-RandConv",
+    **{f"ours-{letter}": f"Ours-{letter.upper()}" for letter in "abcd"},
+    "ours-move": "Ours-D, labels moved",
+    "ours-shared": "Ours, shared offsets",
 }
 """The label of a row that the paper or the lab calls otherwise."""
 FAMILIES = {"randconv": "RandConv", "progressive": "Progressive", "pro-randconv": "Pro-RandConv"}
