@@ -141,7 +141,7 @@ def test_images_can_be_left_out(mini, results):
     assert section.samples == ()
     assert section.curves
     assert not list((results / "report").glob("*samples*"))
-    assert "Augmented images" not in (results / "report" / "index.html").read_text()
+    assert "Pictures" not in (results / "report" / "index.html").read_text()
 
 
 def test_absent_images_are_reported_and_the_rest_is_written(write_run, tmp_path):

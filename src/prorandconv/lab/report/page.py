@@ -75,7 +75,7 @@ def markdown(sections: Sequence[Section]) -> str:
             parts += ["## By class", "The page has the whole confusion matrices."]
             parts += [part for one in section.confusions for part in _by_class(one)]
         if section.samples:
-            parts += ["## Augmented images", *_links(section.samples)]
+            parts += ["## Pictures", *_links(section.samples)]
         parts += [*map(escaped, section.messages), "## How it was made"]
         made = (f"- {escaped(name)}: {code(value)}" for name, value in section.provenance)
         parts.append("\n".join(made))
