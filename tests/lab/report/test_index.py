@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,13 @@ def test_a_measured_study_has_seeds_epochs_our_figure_and_the_papers(make_table,
     assert line[3:5] == ["3", "20 of 500"]
     assert line[5] == "Pro-RandConv, average: 71.50 ± 2.12 %"
     assert line[6] == "81.70 %"
+
+
+def test_other_data_and_some_rows_are_not_called_complete(make_table, tmp_path):
+    own = record(make_table, tmp_path)
+    small = replace(own, settings={"epochs": 20, "benchmark": "digits-mini", "rows": ["ERM", "x"]})
+    line = lines([small], tmp_path)["digits"]
+    assert line[2] == "on digits-mini instead; 2 rows only; 1 figure missing; without syn"
 
 
 def test_every_study_of_the_paper_has_a_line_and_says_if_it_was_not_run(make_table, tmp_path):

@@ -88,7 +88,12 @@ def _figure(study: StudyRecord) -> tuple[Table, str]:
 
 
 def _gaps(study: StudyRecord) -> Iterator[str]:
-    """What is missing of a study."""
+    """What is missing of a study, or is not the paper's."""
+    settings = study.settings or {}
+    if settings.get("benchmark"):
+        yield f"on {escaped(settings['benchmark'])} instead"
+    if settings.get("rows"):
+        yield f"{len(settings['rows'])} rows only"
     missing = sum(
         value is None
         for table in study.tables
