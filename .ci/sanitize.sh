@@ -21,9 +21,9 @@ export PYTHONPATH="$room"
 # Python itself leaks by design, and torch's threads are not what is tested.
 export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
 sanitizers="$(c++ -print-file-name=libasan.so) $(c++ -print-file-name=libubsan.so)"
-names='from prorandconv.ops import native; print(native._LIBRARY.prc_isas().decode())'
+names='from prorandconv.ops import library; print(library.LIBRARY.prc_isas().decode())'
 for isa in $(LD_PRELOAD="$sanitizers" "$python" -c "$names"); do
     echo "== $isa"
     LD_PRELOAD="$sanitizers" PRORANDCONV_ISA="$isa" "$python" -m pytest --quiet \
-        -p no:cacheprovider -p no:xdist tests/ops/test_engines.py "$@"
+        -p no:cacheprovider -p no:xdist tests/ops/test_engines.py tests/ops/test_native_labels.py "$@"
 done

@@ -36,17 +36,13 @@ def measure(shape: tuple[int, int, int], shared: bool) -> dict[str, Any]:
     for _ in range(ROUNDS):
         for repeats in range(1, 11):
             augment = prc.ProRandConv(repeats=repeats, shared_offsets=shared)
-            drawn: list[prc.ProRandConvParams] = []
-
-            def call(augment: prc.ProRandConv = augment, drawn: Any = drawn) -> None:
-                drawn.append(augment.draw(x))
-                augment(x, params=drawn[-1])
-
-            times["augment"].append(timed(call, **SHORT))
+            times["augment"].append(timed(lambda augment=augment: augment(x), **SHORT))
             for name, dtype in DTYPES.items():
+                # A draw keeps what was made of it: each call moves labels by another one.
+                new = iter([augment.draw(x) for _ in range(SHORT["calls"])])
                 labels = classes.to(dtype)
                 times[name].append(
-                    timed(lambda y=labels, drawn=drawn: move_labels(y, drawn[-1]), **SHORT)
+                    timed(lambda y=labels, new=new: move_labels(y, next(new)), **SHORT)
                 )
     whole = sum(times["augment"])
     found: dict[str, Any] = {name: spread(values) for name, values in times.items()}

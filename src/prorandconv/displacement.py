@@ -13,6 +13,7 @@ from torch import Tensor
 from . import checks
 from .caching import cached
 from .errors import ProRandConvError
+from .ops import native_labels
 from .ops.formulas import over_images, wrap
 from .options import PADDINGS, Padding, Size
 from .params import BlockParams
@@ -73,21 +74,35 @@ def composed(params: BlockParams, size: Size | None, border: Border) -> Tensor:
         repeats = tuple(times if n in chosen else 0 for n, times in enumerate(repeats))
     kernels = weight.unbind(-dims - 3) if params.layered else (weight,)
     steps = (_step(kernel, offsets, size, border) for kernel in kernels)
+    if params.layered:
+        total = _joined(_each(steps, repeats), len(repeats), border)
+    else:
+        total = _repeated(next(steps), repeats, border)
+    if total is None:
+        total = weight.new_zeros(len(repeats), dims, *size)
+    if mix is not None:
+        total = total * over_images(1 - mix.view(-1), dims + 1)
+    return total if params.per_image else total.squeeze(0)
+
+
+def _repeated(step: Tensor, repeats: Sequence[int], border: Border) -> Tensor | None:
+    """Where steps (N, 2, H, W) lead that are repeated, each so many times; None: nowhere."""
+    if native_labels.serves(step):
+        return native_labels.repeated(step, repeats, zeros=border == "zeros")
+    return _joined(_powers(step, repeats, border), len(repeats), border)
+
+
+def _joined(parts: Iterable[tuple[Tensor, list[int]]], count: int, border: Border) -> Tensor | None:
+    """Parts that follow each other, of the draws that have them; None if there are no parts."""
     total: Tensor | None = None
-    parts = _each(steps, repeats) if params.layered else _powers(next(steps), repeats, border)
     for part, active in parts:
-        if len(active) == len(repeats):
+        if len(active) == count:
             total = part if total is None else _followed(part, total, border)
         elif active:
             total = torch.zeros_like(part) if total is None else total
             where = torch.tensor(active, device=total.device)
             total = total.index_copy(0, where, _followed(part[where], total[where], border))
-    if total is None:
-        total = weight.new_zeros(len(repeats), dims, *size)
-    if mix is not None:
-        total = total * over_images(1 - mix.view(-1), dims + 1)
-    total = total.flip(1) * _half(size, total.dtype, total.device)
-    return total if params.per_image else total.squeeze(0)
+    return total
 
 
 def _each(steps: Iterable[Tensor], repeats: Sequence[int]) -> Iterator[tuple[Tensor, list[int]]]:
@@ -111,15 +126,15 @@ def _powers(
 
 
 def _offsets(params: BlockParams) -> Tensor | Waves | None:
-    """The offsets, of volumes as waves: all of them as numbers would take much memory."""
+    """The offsets, where they can be as waves: to make them all takes longer than all the rest."""
     fields = params.fields
-    if isinstance(fields, Waves) and fields.dims == 3 and not fields.tracked:
-        return fields.in_pixels()
-    return params.offsets
+    if not isinstance(fields, Waves) or fields.tracked:
+        return params.offsets
+    return fields.in_pixels() if params.layered else fields  # which each repetition reads anew
 
 
 def _step(weight: Tensor, offsets: Tensor | Waves | None, size: Size, border: Border) -> Tensor:
-    """One repetition: the mean of the taps' positions (N, 2, H, W), as x and y of half an image."""
+    """One repetition: the mean of the taps' positions (N, 2, H, W), y and x in pixels."""
     count, kernel_size, dims = len(weight), weight.shape[-1], len(size)
     kind = (weight.dtype, weight.device)
     magnitude = weight.abs().sum((-dims - 2, -dims - 1)).view(count, 1, kernel_size**dims)
@@ -129,7 +144,7 @@ def _step(weight: Tensor, offsets: Tensor | Waves | None, size: Size, border: Bo
     if offsets is None:
         step = taps.expand(-1, -1, *size)
     elif isinstance(offsets, Waves):
-        step = offsets.mixed(share).made().to(weight) + taps
+        step = offsets.means(share).to(weight).add_(taps)
     else:
         fields = offsets.to(weight).reshape(count, kernel_size**dims, dims * math.prod(size))
         step = torch.bmm(share, fields).view(count, dims, *size).add_(taps)
@@ -137,12 +152,13 @@ def _step(weight: Tensor, offsets: Tensor | Waves | None, size: Size, border: Bo
         here = pixels(size, *kind)
         axes = zip((step + here).unbind(1), size, strict=True)
         step = torch.stack([wrap(axis, length, border) for axis, length in axes], 1) - here
-    return (step / _half(size, *kind)).flip(1)
+    return step
 
 
 def _followed(step: Tensor, before: Tensor, border: Border) -> Tensor:
     """A step, and after it what happened before, sampled where the step leads."""
-    grid = step + _centres(tuple(step.shape[2:]), step.dtype, step.device)
+    kind = (tuple(step.shape[2:]), step.dtype, step.device)
+    grid = (step / _half(*kind) + _centres(*kind)).flip(1)
     sampled = F.grid_sample(before, grid.movedim(1, -1), padding_mode="border", align_corners=False)
     if border == "zeros":
         sampled.masked_fill_(grid.abs().amax(1, keepdim=True) > 1, 0)  # has left the image
@@ -158,9 +174,8 @@ def pixels(size: Size, dtype: torch.dtype, device: torch.device) -> Tensor:
 
 @cached(maxsize=16)
 def _centres(size: Size, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """X and y of each pixel's centre (2, H, W) from -1 to 1, as grid_sample has them."""
-    centres = (pixels(size, dtype, device) + 0.5) / _half(size, dtype, device) - 1
-    return centres.flip(0).contiguous()
+    """Y and x of each pixel's centre (2, H, W), from -1 to 1 as grid_sample has them."""
+    return (pixels(size, dtype, device) + 0.5) / _half(size, dtype, device) - 1
 
 
 @cached(maxsize=16)
@@ -183,7 +198,7 @@ def _size(params: BlockParams, size: Size | None) -> Size:
             raise ProRandConvError.about("size", None, "(height, width): this draw has none")
         return params.size
     size = checks.size("size", size, params.spatial_dims)
-    if params.offsets is not None and size != params.size:
+    if params.displaced and size != params.size:
         raise ProRandConvError.about(
             "size", size, f"{params.size}, for which the draw is, or params.resized({size})"
         )

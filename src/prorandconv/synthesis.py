@@ -212,11 +212,30 @@ class Waves(Fields):
         Args:
             rows: which of them; in volumes, after which planes.
         """
-        sigma, coefficients, waves = self.factors()
-        exact = _product_dtype(coefficients)
-        *others, last = (axis.to(exact) for axis in waves)
+        sigma, coefficients, (*others, last) = self.factors()
         some = [axis[part] for axis, part in zip(others, rows, strict=True)]
-        fields = _products(coefficients.to(exact), (*some, last)).to(sigma)
+        return self._product(sigma, coefficients, (*some, last))
+
+    def means(self, share: Tensor) -> Tensor:
+        """Weighted means of the fields, which need not be made for them.
+
+        Args:
+            share: weights ``(N, 1, m)`` for the first, second, ... of every n / m fields.
+
+        Returns:
+            Tensor ``(N, n / m, H, W)``.
+        """
+        sigma, coefficients, waves = self.factors()
+        count, _, groups = share.shape
+        fields, *counts = coefficients.shape[-self.dims - 1 :]
+        grouped = coefficients.reshape(count, groups, fields // groups * math.prod(counts))
+        means = torch.bmm(share.to(grouped), grouped).view(count, fields // groups, *counts)
+        return self._product(sigma, means, waves)
+
+    def _product(self, sigma: Tensor, coefficients: Tensor, waves: Sequence[Tensor]) -> Tensor:
+        """What :meth:`factors` are the factors of."""
+        exact = _product_dtype(coefficients)
+        fields = _products(coefficients.to(exact), [axis.to(exact) for axis in waves]).to(sigma)
         return fields if self.sigma is None else fields.mul_(over_images(sigma, self.dims + 1))
 
     def _standardised(self, coefficients: Tensor) -> Tensor:
@@ -247,18 +266,6 @@ class Waves(Fields):
         product = reduce(lambda product, axis: product.unsqueeze(-1) * axis, norms)
         scale = over_images(self.sigma.cpu(), self.dims + 1) / product
         return Waves((coefficients * scale).to(self.coefficients), self.size, None)
-
-    def mixed(self, share: Tensor) -> Waves:
-        """Weighted means of the fields, which need not be made for them.
-
-        Args:
-            share: weights ``(N, 1, m)`` for the first, second, ... of every n / m fields.
-        """
-        coefficients = self.in_pixels().coefficients
-        count, _, groups = share.shape
-        grouped = coefficients.reshape(count, groups, -1)
-        means = torch.bmm(share.to(grouped), grouped)
-        return Waves(means.view(count, -1, *coefficients.shape[-self.dims :]), self.size, None)
 
     def farthest(self) -> float:
         """A bound of the fields' magnitude in pixels, found without making them.

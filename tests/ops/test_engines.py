@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
-from prorandconv.ops import native
+from prorandconv.ops import library, native
 from prorandconv.ops.block import Block, Contrast
 
 without_native = pytest.mark.skipif(
@@ -548,17 +548,17 @@ class TestNative:
     @pytest.mark.parametrize("wanted", ["avx3", "AVX2"])
     def test_tells_of_an_instruction_set_that_is_not_there(self, monkeypatch, wanted):
         monkeypatch.setenv("PRORANDCONV_ISA", wanted)
-        used = native.INSTRUCTION_SET
+        used = library.INSTRUCTION_SET
         message = (
             rf"^PRORANDCONV_ISA: got '{wanted}', expected one of \[.*'{used}'.*; '{used}' is used"
         )
         with pytest.warns(RuntimeWarning, match=message):
-            native._tell_of_other_instructions(native._LIBRARY)
+            library._tell_of_other_instructions(library.LIBRARY)
 
-    @pytest.mark.parametrize("wanted", ["", native.INSTRUCTION_SET])
+    @pytest.mark.parametrize("wanted", ["", library.INSTRUCTION_SET])
     def test_says_nothing_of_one_that_is_in_use(self, monkeypatch, recwarn, wanted):
         monkeypatch.setenv("PRORANDCONV_ISA", wanted)
-        native._tell_of_other_instructions(native._LIBRARY)
+        library._tell_of_other_instructions(library.LIBRARY)
         assert not recwarn.list
 
     def test_fake_tensors_pass_through(self):
@@ -710,7 +710,7 @@ class TestServing:
         assert self.serving("auto", torch.float64) == "eager"
 
     def test_without_the_kernel_the_eager_engine_serves_and_the_reason_is_told(self, monkeypatch):
-        monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
+        monkeypatch.setattr(library, "UNAVAILABLE", "the native kernel was not compiled")
         assert ops.engines()["native"] == "the native kernel was not compiled"
         assert self.serving("auto") == "eager"
         message = r"^engine: got 'native', expected .*not compiled"

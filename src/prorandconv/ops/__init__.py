@@ -18,12 +18,11 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from .. import checks
 from ..errors import ProRandConvError
-from . import bands, eager, native, per_image, reference, triton_engine, volumes
-from .block import Block, Contrast, Lazy, Repeats
+from . import bands, eager, library, native, per_image, reference, triton_engine, volumes
+from .block import Block, Contrast, Repeats, differentiable
 
 Engine = Literal["auto", "native", "triton", "eager", "reference"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -37,7 +36,7 @@ def engines() -> dict[str, str]:
         'available'
     """
     return {
-        "native": native.UNAVAILABLE or f"available ({native.INSTRUCTION_SET})",
+        "native": library.UNAVAILABLE or f"available ({library.INSTRUCTION_SET})",
         "triton": f"{unavailable('triton') or 'available'}; {triton_engine.CHECKED}",
         "eager": "available",
         "reference": "available",
@@ -48,7 +47,7 @@ def unavailable(engine: Engine) -> str | None:
     """Why an engine cannot be used here, or None if it can."""
     if engine == "triton":
         return triton_engine.unavailable()
-    return native.UNAVAILABLE if engine == "native" else None
+    return library.UNAVAILABLE if engine == "native" else None
 
 
 def apply(
@@ -84,16 +83,8 @@ def serving(images: Tensor, block: Block, contrast: Contrast, engine: Engine = "
     if engine != "auto" and refusal is not None:
         raise ProRandConvError.about("engine", engine, refusal)
     tensors = (images, block.weight, block.given, contrast.gamma, contrast.beta)
-    if torch.is_grad_enabled() and any(_differentiable(t) for t in tensors):
+    if torch.is_grad_enabled() and any(differentiable(t) for t in tensors):
         return "reference"
     if engine == "auto":
         return "native" if refusal is None else "eager"
     return engine
-
-
-def _differentiable(tensor: Tensor | Lazy | None) -> bool:
-    """Whether a derivative is wanted, by backward or forward differentiation."""
-    if not isinstance(tensor, Tensor):
-        return False
-    dual = forward_ad.unpack_dual(tensor)  # type: ignore[no-untyped-call]
-    return tensor.requires_grad or dual.tangent is not None

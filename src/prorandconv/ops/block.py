@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from ..options import Size
 
@@ -122,3 +123,11 @@ class Contrast:
         if self.gamma is None or self.beta is None:
             return self
         return replace(self, gamma=self.gamma[images], beta=self.beta[images])
+
+
+def differentiable(tensor: Tensor | Lazy | None) -> bool:
+    """Whether a derivative is wanted, by backward or forward differentiation."""
+    if not isinstance(tensor, Tensor):
+        return False
+    dual = forward_ad.unpack_dual(tensor)  # type: ignore[no-untyped-call]
+    return tensor.requires_grad or dual.tangent is not None
