@@ -1,7 +1,8 @@
-"""What a run computes with: device, precision, determinism, and a note of where it ran."""
+"""What a run computes with: device, memory, precision, determinism, and a note of where it ran."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import sys
@@ -19,6 +20,21 @@ from ...errors import ProRandConvError
 
 _FILLING = "fill_uninitialized_memory"
 """A switch of torch's that is set by name, as the module has it only when it runs."""
+
+
+_MALLOC = {"M_MMAP_MAX": (-4, 0), "M_TRIM_THRESHOLD": (-1, 2**31 - 1), "M_TOP_PAD": (-2, 2**26)}
+"""Options of glibc's allocator, their numbers in malloc.h, and what they are set to."""
+
+
+def keep_freed_memory() -> None:
+    """Let this process keep memory that tensors have freed, for those of the next step.
+
+    Else glibc returns large blocks to the system and asks for new ones, in each step, which the
+    system fills with zeros page by page. Other systems and allocators are left as they are.
+    """
+    if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)):
+        for option, value in _MALLOC.values():
+            mallopt(option, value)
 
 
 def environment(device: torch.device, processes: int) -> dict[str, Any]:

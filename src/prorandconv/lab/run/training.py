@@ -27,7 +27,7 @@ from .checkpoint import Checkpoints
 from .config import Execution, RunConfig
 from .directory import ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory, note
 from .display import run_display
-from .environment import deterministic, environment
+from .environment import deterministic, environment, keep_freed_memory
 from .evaluation import Measuring
 from .finished import finished
 from .generators import Generators
@@ -87,6 +87,7 @@ def _run(fabric: Fabric, config: RunConfig, execution: Execution) -> Result | Ru
             if (done := ranks.first_says(directory.result)) is not None:
                 return done
             held.enter_context(deterministic(config.deterministic))
+            keep_freed_memory()
             return Run(ranks, config, execution, directory, stop).to_the_end()
         except (StoppedError, DivergedError) as ended:
             return ended
