@@ -46,14 +46,24 @@ def test_a_finished_run_has_the_accuracies_of_its_best_weights(write, tmp_path):
     (one,) = list_runs(tmp_path)
     assert (one.status, one.method, one.options) == ("done", "pro-randconv", {"max_repeats": 5})
     assert (one.benchmark, one.source, one.seed) == ("digits-mini", ("mnist",), 2)
-    assert (one.epoch, one.epochs, one.val_accuracy, one.average) == (4, 4, 93.5, 45.0)
+    assert (one.epoch, one.epochs, one.validation, one.average) == (4, 4, 93.5, 45.0)
     assert one.targets == {"fonts": 40.0, "numbers": 50.0}
 
 
 def test_a_run_under_way_has_its_last_validation_accuracy_and_no_targets(write, tmp_path):
     (write("a") / "state.pt").touch()
     (one,) = list_runs(tmp_path)
-    assert (one.status, one.epoch, one.val_accuracy, one.average) == ("stopped", 2, 92.0, None)
+    assert (one.status, one.epoch, one.validation, one.average) == ("stopped", 2, 92.0, None)
+
+
+def test_a_run_that_segments_is_listed_with_its_own_metric(write, tmp_path):
+    home = write("a", task="segmentation")
+    (home / "metrics.jsonl").write_text('{"epoch": 1, "val_miou": 40.5}\n')
+    write("b")
+    assert [(one.metric, one.validation) for one in list_runs(tmp_path)] == [
+        ("miou", 40.5),
+        ("accuracy", 92.0),
+    ]
 
 
 def test_states_of_unfinished_runs(write, tmp_path):

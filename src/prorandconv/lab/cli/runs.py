@@ -22,14 +22,14 @@ Folder = Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
 class Runs:
     """List the runs in a folder, a line each.
 
-    Accuracies are in %: on the sources' validation split, and the average over the targets with
-    the weights that each run has selected.
+    Accuracies, or mIoU of runs that segment, are in %: on the sources' validation split, and the
+    average over the targets with the weights that each run has selected.
     """
 
     directory: Folder = Path("runs")
     """folder with runs in it, at any depth"""
     json: bool = False
-    """print everything as JSON, accuracy by target included"""
+    """print everything as JSON, figures by target included"""
 
     def run(self, out: Console) -> int:
         """Print the list."""
@@ -65,7 +65,7 @@ def runs_table(runs: list[ListedRun]) -> Table:
             f"{one.benchmark} {' + '.join(one.source)}".strip(),
             "" if one.seed is None else str(one.seed),
             "" if one.epochs is None else f"{one.epoch}/{one.epochs}",
-            "" if one.val_accuracy is None else f"{one.val_accuracy:.1f}",
+            "" if one.validation is None else f"{one.validation:.1f}",
             "" if one.average is None else f"{one.average:.1f}",
             one.status,
             age(one.age),

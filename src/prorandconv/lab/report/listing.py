@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ..errors import ReportError
 from ..paper import changed_options
 from ..run.directory import CONFIG, METRICS, RESULT, STATE, RunDirectory, run_directories
-from ..run.result import selected
+from ..run.result import evaluation_of, selected
 from .read import ReportedRun
 
 RunStatus = Literal["done", "running", "stopped", "diverged", "empty", "damaged"]
@@ -37,13 +37,14 @@ class ListedRun:
     """epochs that are done"""
     epochs: int | None = None
     """epochs asked for"""
-    val_accuracy: float | None = None
-    """on the sources' validation split, mIoU if the run segments: of the selected weights if done,
-    else of the last epoch"""
+    metric: str = ""
+    """what the run is measured by: accuracy or miou, in per cent"""
+    validation: float | None = None
+    """on the sources' validation split: of the selected weights if done, else of the last epoch"""
     average: float | None = None
     """over the targets, with the selected weights; None until the run is done"""
     targets: Mapping[str, float] = field(default_factory=dict)
-    """accuracy or mIoU by target, with the selected weights"""
+    """by target, with the selected weights"""
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -81,6 +82,7 @@ def _listed(home: Path) -> ListedRun:
         run.config["seed"],
         run.epoch,
         run.config["epochs"],
+        evaluation_of(run.config).metric,
         (best or last).get(run.validated),
         best.get("average"),
         {name: target.score for name, target in run.targets.items()},
