@@ -3,6 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from prorandconv import ProRandConvError
+from prorandconv.lab.errors import RunError
 from prorandconv.lab.launch.outcome import Outcome
 from prorandconv.lab.run.directory import note
 from prorandconv.lab.study.directory import StudyDirectory
@@ -79,3 +81,48 @@ def test_what_happened_to_a_run_is_in_the_notes_of_the_table(study):
     (line,) = (line for line in found.tables()[0].notes if "damaged" in line)
     assert line.startswith("Baseline (ERM), seed 0: ")
     assert line.endswith("state.pt is damaged; set aside as state.damaged.pt")
+
+
+class TestResultsThatWereKept:
+    """Results by any names, without the runs that they are of."""
+
+    @pytest.fixture
+    def kept(self, tmp_path):
+        folder = tmp_path / "kept"
+        folder.mkdir()
+        configs = list(StudyDirectory("digits", SETTINGS, tmp_path / "runs").configs.values())
+        for number, config in enumerate(configs[:3]):
+            (folder / f"{number}.json").write_text(json.dumps(stored_result(config)))
+        (folder / "study.json").write_text(json.dumps({"study": "digits"}))
+        (folder / "list.json").write_text("[]")
+        return folder
+
+    def test_they_count_as_done_and_are_found_again_without_the_folder(self, kept, tmp_path):
+        found = StudyDirectory("digits", SETTINGS, tmp_path / "runs", kept)
+        assert (found.put_back, len(found.results), len(found.missing())) == (3, 3, 7)
+        config = next(iter(found.configs.values()))
+        home = config.directory(found.runs)
+        assert json.loads((home / "config.json").read_text()) == config.to_mapping()
+        assert len(StudyDirectory("digits", SETTINGS, tmp_path / "runs").results) == 3
+
+    def test_a_run_that_is_done_keeps_its_own_result(self, kept, tmp_path):
+        StudyDirectory("digits", SETTINGS, tmp_path / "runs", kept)
+        other = kept / "0.json"
+        other.write_text(other.read_text().replace("40.0", "99.0"))
+        found = StudyDirectory("digits", SETTINGS, tmp_path / "runs", kept)
+        assert found.put_back == 0
+        assert found.tables()[0].values("Baseline (ERM)", "svhn") == (40.0, None)
+
+    def test_a_result_of_another_run_is_not_taken_for_that_of_its_name(self, kept, tmp_path):
+        wrong = kept / "0.json"
+        wrong.write_text(wrong.read_text().replace('"epochs": 1,', '"epochs": 2,'))
+        found = StudyDirectory("digits", SETTINGS, tmp_path / "runs", kept)
+        assert len(found.results) == 2
+        assert "epochs" in next(iter(found.failures.values()))
+
+    def test_what_cannot_be_read_is_named(self, kept, tmp_path):
+        (kept / "1.json").write_text("{")
+        with pytest.raises(RunError, match=r"1\.json.*damaged.*restore it, or move it away"):
+            StudyDirectory("digits", SETTINGS, tmp_path / "runs", kept)
+        with pytest.raises(ProRandConvError, match=r"^--results: got .*nowhere.*a folder with"):
+            StudyDirectory("digits", SETTINGS, tmp_path / "runs", tmp_path / "nowhere")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
@@ -11,6 +12,7 @@ from rich.table import Table
 
 from ..errors import StoppedError, unknown_name
 from ..launch import Launcher, LaunchOptions, get_launcher
+from ..options import OrDefault
 from ..run.execution import Execution
 from ..study.paper import STUDIES
 from ..study.settings import Settings
@@ -38,6 +40,8 @@ class Study:
         default_factory=lambda: Execution(wait=True)
     )
     launch: Annotated[LaunchOptions, tyro.conf.arg(name="")] = field(default_factory=LaunchOptions)
+    results: OrDefault[Path] = None
+    """folder with copies of result.json of earlier runs, by any names, which count as done"""
     full: bool = False
     """print intervals, the paper's figures and gains too; study.json always has the figures"""
     dry_run: bool = False
@@ -54,7 +58,10 @@ class Study:
             raise unknown_name("study", self.name, STUDIES)
         from ..study.directory import StudyDirectory
 
-        directory = StudyDirectory(self.name, self.settings, self.execution.runs)
+        directory = StudyDirectory(self.name, self.settings, self.execution.runs, self.results)
+        if self.results is not None:
+            text = f"{directory.put_back} results of {self.results} put back into runs"
+            out.print(text, highlight=False, soft_wrap=True)
         launcher = get_launcher(self.launch)
         device = _device(self.execution.accelerator)
         if self.dry_run:

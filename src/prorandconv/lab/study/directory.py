@@ -18,6 +18,7 @@ from ..run.environment import command, environment
 from ..run.finished import finished
 from ..run.result import Result
 from .fingerprints import conflicts, fingerprints
+from .kept import put_back
 from .paper import STUDIES, get_study
 from .plan import check_figures, limited, runs_of
 from .settings import Settings
@@ -33,15 +34,18 @@ class StudyDirectory:
         name: the study's.
         settings: the user's.
         runs: folder of all runs.
+        kept: folder with results of runs that are no longer there, which count as done.
     """
 
-    def __init__(self, name: str, settings: Settings, runs: Path) -> None:
+    def __init__(self, name: str, settings: Settings, runs: Path, kept: Path | None = None) -> None:
         self.name, self.settings, self.runs = name, settings, runs
         self.study = get_study(name)
         self.path = runs / "studies" / name / settings.hash
         self.planned = limited(self.study.plan(settings), settings.rows)
         self.configs = runs_of(self.planned, settings.all_seeds)
         """all runs by hash"""
+        self.put_back = 0 if kept is None else put_back(kept, self.configs, runs)
+        """how many results were taken from those that were kept"""
         self.results: dict[str, Result] = {}
         self.failures: dict[str, str] = {}
         """why runs have no result that can be used"""
