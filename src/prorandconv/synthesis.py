@@ -207,23 +207,16 @@ class Waves(Fields):
         return self.sigma, coefficients, waves
 
     def rows(self, *rows: slice) -> Tensor:
-        """Some rows of all fields, which need not be made whole for them.
-
-        Args:
-            rows: which of them; in volumes, after which planes.
-        """
+        """Some rows of all fields, of volumes some planes and rows, without making the others."""
         sigma, coefficients, (*others, last) = self.factors()
         some = [axis[part] for axis, part in zip(others, rows, strict=True)]
         return self._product(sigma, coefficients, (*some, last))
 
     def means(self, share: Tensor) -> Tensor:
-        """Weighted means of the fields, which need not be made for them.
+        """Weighted means ``(N, n / m, H, W)`` of the fields, which need not be made for them.
 
         Args:
             share: weights ``(N, 1, m)`` for the first, second, ... of every n / m fields.
-
-        Returns:
-            Tensor ``(N, n / m, H, W)``.
         """
         sigma, coefficients, waves = self.factors()
         count, _, groups = share.shape
