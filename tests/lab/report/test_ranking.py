@@ -45,6 +45,22 @@ def test_runs_are_ranked_by_their_last_weights(write, tmp_path):
     assert (found.val, found.val_shifted) == (pytest.approx(-1), pytest.approx(1))
 
 
+def test_a_result_that_was_kept_without_its_metrics_counts(write, tmp_path):
+    for number in range(4):
+        write(str(number), [(number, -number, -number, number)])
+    (tmp_path / "3" / "metrics.jsonl").unlink()
+    with pytest.raises(ReportError):
+        rankings(tmp_path)
+    last = {"epoch": 5, "val_accuracy": 9.0, "val_shifted": 9.0, "average": 9.0}
+    empty = {"averaged": [], "absent": [], "classes": [], "data": {}}
+    result = {"config": CONFIG, "best_validation": last | {"targets": {}}, "last": last, **empty}
+    (tmp_path / "3" / "result.json").write_text(json.dumps(result))
+    (found,) = rankings(tmp_path)
+    assert (found.runs, found.val, found.val_shifted) == (4, pytest.approx(1), pytest.approx(0.2))
+    with pytest.raises(ReportError):  # a family cannot be taken out of a mean
+        rankings(tmp_path, ["zoom"])
+
+
 def test_epochs_are_ranked_within_each_run_and_averaged(write, tmp_path):
     rising = [(n, n, n, n) for n in range(1, 6)]
     write("a", rising)

@@ -67,7 +67,10 @@ def rankings(directory: Path, without: Collection[str] = ()) -> list[Ranking]:
 
 
 def _lines(run: ReportedRun, without: Collection[str]) -> list[dict[str, float]]:
-    """Epochs at which everything was measured."""
+    """Epochs at which everything was measured; of a result without its metrics, the last one."""
+    last = (run.result or {}).get("last", {})
+    if not run.metrics and not without and {"val_shifted", "average"} <= set(last):
+        return [{"val": last[run.validated]} | {n: last[n] for n in ("val_shifted", "average")}]
     found = []
     for line in run.metrics:
         families = line.get("shifted") or {}
