@@ -35,7 +35,7 @@ def put_back(folder: Path, configs: Mapping[str, RunConfig], runs: Path) -> int:
             raise RunError.at(
                 path, f"is damaged ({error})", "restore it, or move it away"
             ) from error
-        config = configs.get(stored.get("hash", "")) if isinstance(stored, dict) else None
+        config = configs.get(str(stored.get("hash"))) if isinstance(stored, dict) else None
         if config is None:
             continue
         directory = RunDirectory(config.directory(runs))

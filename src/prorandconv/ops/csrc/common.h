@@ -74,7 +74,7 @@ struct Move {
     const void *labels;
     void *out;
     const float *field;
-    int64_t fields, maps;
+    int64_t maps;
     int height, width, bytes;
     uint64_t fill;
 };

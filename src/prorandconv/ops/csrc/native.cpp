@@ -455,7 +455,7 @@ int prc_move(const void *labels, void *out, const float *field, int64_t n, int64
     if (!fits(n, h, w) || m < 0 || (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8))
         return UNSUPPORTED;
     ask_for_huge_pages(out, size_t(n * m * h * w) * size_t(bytes));
-    const Move work{labels, out, field, n, m, int(h), int(w), bytes, fill};
+    const Move work{labels, out, field, m, int(h), int(w), bytes, fill};
     in_bands(work, engine().move, n * h, n * m * h * w, threads < 1 ? 1 : threads);
     return OK;
 }
