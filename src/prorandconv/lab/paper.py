@@ -11,7 +11,7 @@ from typing import Any
 
 from .methods import METHODS, method_class
 from .run.config import RunConfig
-from .run.plain_values import plain
+from .run.plain_values import method_from, plain
 
 PREFERRED = ("Table 1", "Table 2", "Table 3")
 """Tables that other tables repeat rows of."""
@@ -113,6 +113,11 @@ def changed_options(run: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
     if config["method"] not in METHODS:
         return options
     defaults = plain(method_class(config["method"])())
+    if (data := config.get("data")) is not None:  # whose images decide what is left to them
+        left = [name for name, value in defaults.items() if value == "auto"]
+        given = {n: v for n, v in options.items() if n in defaults and n not in left}
+        decided = method_from(config["method"], given).fitted(data["mean"], data["std"])
+        defaults |= {name: getattr(decided, name) for name in left}
     return {n: v for n, v in options.items() if n not in defaults or v != defaults[n]}
 
 

@@ -1,6 +1,7 @@
 """The command that trains: its defaults, what it accepts and refuses."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -71,6 +72,14 @@ def test_a_saved_config_is_trained_and_changed_by_further_words(run, mini, tmp_p
     assert run("train", *words)[0] == 0
     (stored,) = tmp_path.glob("digits-mini/pro-randconv/mnist/*/config.json")
     assert json.loads(stored.read_text()) == config.to_mapping() | {"seed": 5}
+
+
+def test_options_on_the_command_line_come_before_what_images_decide():
+    config = Train.defaults(["--benchmark", "pacs"]).run_config
+    assert config.options.output == "auto"
+    without = replace(config, options=replace(config.options, contrast=False))
+    assert without.renewed().options.output == "tanh"
+    assert config.renewed().options.output == "pixels"
 
 
 def test_a_misspelt_field_in_a_file_is_refused_with_the_nearest_name(run, tmp_path):

@@ -1,10 +1,11 @@
-"""Consistency of the predictions for original and augmented images."""
+"""The range that the network is fed with, and consistency of its predictions."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 from prorandconv import ProRandConvError
+from prorandconv.lab.data import ImageFormat
 from prorandconv.lab.data.benchmarks.digits import FORMAT
 from prorandconv.lab.methods import method_class
 
@@ -53,6 +54,21 @@ def test_a_second_view_has_draws_of_its_own():
 def test_without_consistency_the_loss_is_the_papers_bit_for_bit():
     paper, network, labels = loss_of()
     assert torch.equal(paper, F.cross_entropy(network(network.images), labels.repeat(2)))
+
+
+def test_left_to_the_images_the_result_has_the_range_of_normalised_pixels():
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    images = torch.zeros(2, 3, 16, 16)
+
+    def augmented(form, **options):
+        augment = method_class("pro-randconv")(**options).augmentation(form)
+        return augment(images + torch.arange(16) / 16, torch.Generator().manual_seed(0))
+
+    imagenet = ImageFormat(16, mean, std, base_augmentation=False)
+    in_tanh = augmented(imagenet, output="tanh")
+    lowest, spread = torch.tensor(mean).view(3, 1, 1), torch.tensor(std).view(3, 1, 1)
+    torch.testing.assert_close(augmented(imagenet), ((in_tanh + 1) / 2 - lowest) / spread)
+    assert torch.equal(augmented(FORMAT), augmented(FORMAT, output="tanh"))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from prorandconv import ProRandConvError, sampler
 from prorandconv.lab.methods import method_class
+from prorandconv.lab.paper import changed_options
 from prorandconv.lab.run import config as config_module
 from prorandconv.lab.run.config import FORMAT, RunConfig
 
@@ -15,6 +16,8 @@ NAMES = [
     ("digits", "erm", {}, "6d9f3915c485"),
     ("digits", "pro-randconv", {"max_repeats": 5}, "bd157558a7dd"),
     ("pacs", "randconv", {}, "cd1c5c4bbb7f"),
+    ("pacs", "pro-randconv", {"output": "tanh"}, "d558ac756e4f"),  # when tanh was the default
+    ("pacs", "pro-randconv", {"output": "pixels"}, "887edce81886"),
 ]
 
 
@@ -220,6 +223,33 @@ def test_runs_keep_their_names(monkeypatch, benchmark, method, options, name):
     """If one fails, every user's finished runs of that kind would be trained again."""
     monkeypatch.setattr(sampler, "DRAWING_VERSION", 2)
     assert RunConfig.paper(benchmark, method=method, options=options).hash == name
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "method", "options", "output"),
+    [
+        ("digits", "pro-randconv", {}, "tanh"),
+        ("pacs", "pro-randconv", {}, "pixels"),
+        ("pacs", "pro-randconv", {"contrast": ("standardise", "tanh")}, "pixels"),
+        ("pacs", "pro-randconv", {"contrast": ("standardise", "affine")}, "tanh"),
+        ("pacs", "pro-randconv", {"contrast": False}, "tanh"),
+        ("shapes-mini", "ours-c", {}, "tanh"),
+    ],
+)
+def test_a_run_says_which_output_its_images_decide(benchmark, method, options, output):
+    config = RunConfig.paper(benchmark, method=method, options=options)
+    assert config.options.output == config.to_mapping()["options"]["output"] == output
+    given = RunConfig.paper(benchmark, method=method, options=options | {"output": output})
+    assert given == config
+    assert given.hash == config.hash
+    assert changed_options(config).keys() == options.keys()
+    config.options.augmentation(config.format)
+
+
+def test_another_output_than_the_images_decide_is_a_change():
+    config = RunConfig.paper("pacs", options={"output": "tanh"})
+    assert changed_options(config) == {"output": "tanh"}
+    assert config.hash != RunConfig.paper("pacs").hash
 
 
 def test_other_draws_of_the_same_seed_are_another_run(monkeypatch):

@@ -259,8 +259,12 @@ def test_shifted_validation_shows_the_same_runs_under_each_rule():
     assert choices == ["best_validation", "best_shifted", "last"]
     assert len(runs_of(tables, (0,))) == len(runs_of(plain, (0,))) == 24
     assert all(config.shifted_validation for config in runs_of(tables, (0,)).values())
-    pixels = tables[1].cells["Pro-RandConv (pixels)", "photo"]
-    assert (pixels.readings[0].config.options.output, pixels.paper) == ("pixels", None)
+    outputs = {
+        row: (cell.readings[0].config.options.output, cell.paper is not None)
+        for row in ("Pro-RandConv", "Pro-RandConv (tanh)")
+        for cell in [tables[1].cells[row, "photo"]]
+    }
+    assert outputs == {"Pro-RandConv": ("pixels", True), "Pro-RandConv (tanh)": ("tanh", False)}
 
 
 def test_another_precision_reaches_the_runs_and_is_said():

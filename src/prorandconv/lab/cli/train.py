@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from rich.console import Console
 
 from ..data import BENCHMARKS
 from ..errors import StoppedError, unknown_name
+from ..methods import method_class
 from ..options import OrDefault
 from ..paper import paper_row
 from ..run.config import Execution, RunConfig
@@ -87,6 +88,8 @@ class Train:
             raise unknown_name("benchmark", seen["benchmark"], BENCHMARKS)
         file = seen.pop("config", None)
         if file is None:
-            return cls(RunConfig.from_mapping(seen, origin="command line", trust_code=True))
+            config = RunConfig.from_mapping(seen, origin="command line", trust_code=True)
+            # What options leave to the images is decided when all of them are known.
+            return cls(replace(config, options=method_class(config.method)(), data=None))
         config = RunConfig.read(Path(file), trust_code="--trust-code" in words)
         return cls(config.renewed(**seen) if seen else config)

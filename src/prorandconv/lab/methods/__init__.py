@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...lazy import named
 from ..errors import unknown_name
-from .contract import Method
+from .contract import EARLIER_DEFAULT, Method
 
 METHODS = {
     "erm": "erm:ERM",
@@ -28,7 +28,7 @@ METHODS = {
 }
 """Where each method is: a module beside this one, and the class in it."""
 
-__all__ = ["METHODS", "Method", "method_class"]
+__all__ = ["EARLIER_DEFAULT", "METHODS", "Method", "method_class"]
 
 
 def method_class(name: str) -> type[Method]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from typing_extensions import Self
 
 if TYPE_CHECKING:  # --help must not wait for torch
     from torch import nn
 
     from ..data import ImageFormat
     from .learner import Augment, Learner, Loss, Task
+
+EARLIER_DEFAULT = "earlier default"
+"""Metadata of an option whose default has changed: what it was, which names of runs leave out."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,15 @@ class Method:
     def tasks(self) -> tuple[str, ...]:
         """What it can train for; what moves pixels must move their labels too."""
         return ("classification", "segmentation")
+
+    def fitted(self, mean: Sequence[float], std: Sequence[float]) -> Self:
+        """The same, with what its options leave to the images decided; runs store it like this.
+
+        Args:
+            mean: of the normalisation of the images, by channel.
+            std: likewise.
+        """
+        return self
 
     def augmentation(self, format: ImageFormat) -> Augment | None:
         """One draw of what this method does to images of this format; None: it leaves them."""

@@ -25,6 +25,9 @@ class OursD(ProRandConvMethod):
     """share of the images that are augmented; the others stay as they are"""
     selection: Strategy | float = "augmented"
     """images to learn from: augmented is the mini-batch as p has left it"""
+    output: Literal["auto", "tanh", "pixels"] = "tanh"
+    """feed [-1, 1] to the network as it is, or mapped to the range of normalised pixels; auto:
+    mapped if that is another range"""
 
 
 @dataclass(frozen=True)

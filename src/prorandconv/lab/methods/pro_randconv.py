@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from typing_extensions import Self
 
 from ... import ProRandConv
 from ...block_transform import EPS
@@ -19,6 +21,7 @@ from ..data.scenes import IGNORED
 from ..options import OffsetsRange, OrDefault, RangeOrNone, WeightStd
 from .augmenting import Augmenting, LabelledAugment, shared_options
 from .consistency import divergence
+from .contract import EARLIER_DEFAULT
 from .learner import Augment, Loss
 
 
@@ -60,8 +63,11 @@ class ProRandConvMethod(Augmenting):
     """border mode: what an image is taken to be outside"""
     bound: Literal["auto", "clamp", "standardise"] | None = "auto"
     """what bounds the result where contrast does not"""
-    output: Literal["tanh", "pixels"] = "tanh"
-    """feed [-1, 1] to the network as it is, or mapped to the range of normalised pixels"""
+    output: Literal["auto", "tanh", "pixels"] = field(
+        default="auto", metadata={EARLIER_DEFAULT: "tanh"}
+    )
+    """feed [-1, 1] to the network as it is, or mapped to the range of normalised pixels; auto:
+    mapped if that is another range"""
     mode: Literal["batch", "sample"] = "batch"
     """one draw for the mini-batch, or one for each image"""
     p: float = 1.0
@@ -91,6 +97,14 @@ class ProRandConvMethod(Augmenting):
         """All, unless labels of pixels are to move."""
         return ("segmentation",) if self.labels == "move" else super().tasks
 
+    def fitted(self, mean: Sequence[float], std: Sequence[float]) -> Self:
+        """With the output that suits the images' normalisation."""
+        if self.output != "auto":
+            return self
+        ends_in_tanh = self.contrast is True or "tanh" in (self.contrast or ())
+        other_range = {*mean, *std} != {0.5}  # with these, pixels are in [-1, 1] too
+        return replace(self, output="pixels" if ends_in_tanh and other_range else "tanh")
+
     def augmentation(self, format: ImageFormat) -> Augment:
         """The random convolution block."""
         augment = self._transform(format)
@@ -110,7 +124,8 @@ class ProRandConvMethod(Augmenting):
 
     def _transform(self, format: ImageFormat) -> ProRandConv:
         # Labels are moved here: batches do not mark what they are.
-        options = shared_options(self, ProRandConv) | {"labels": "fixed"}
+        own = self.fitted(format.mean, format.std)
+        options = shared_options(own, ProRandConv) | {"labels": "fixed"}
         return ProRandConv(**options, mean=format.mean, std=format.std)
 
     def loss(self, format: ImageFormat) -> Loss:

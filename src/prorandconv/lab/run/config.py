@@ -151,6 +151,9 @@ class RunConfig:
         for name, value in CLASSIFICATION_ONLY.items() if self.task != "classification" else ():
             own = getattr(self, name)
             require(name, own, own == value, f"{value} for {self.task}")
+        if self.data is not None:
+            decided = self.options.fitted(self.data.mean, self.data.std)
+            object.__setattr__(self, "options", decided)
 
     @property
     def processes(self) -> int:

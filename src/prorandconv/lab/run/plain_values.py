@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from ...errors import ProRandConvError
 from ..errors import unknown_name
-from ..methods import Method, method_class
+from ..methods import EARLIER_DEFAULT, Method, method_class
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -32,8 +32,12 @@ def plain(value: Any) -> dict[str, Any]:
 
 
 def changed(value: Any) -> dict[str, Any]:
-    """Those of its fields that differ from their defaults."""
-    names = [f.name for f in fields(value) if getattr(value, f.name) != f.default]
+    """Those of its fields that differ from their defaults, or from what these were once."""
+    names = [
+        f.name
+        for f in fields(value)
+        if getattr(value, f.name) != f.metadata.get(EARLIER_DEFAULT, f.default)
+    ]
     made = plain(value)
     return {name: made[name] for name in names}
 
