@@ -12,6 +12,17 @@ from prorandconv.lab.tasks.classification import Accuracy
 CLASSES = tuple("0123456789")
 TARGETS = ("optdigits", "fonts")
 
+PACS = {
+    "benchmark": "pacs",
+    "method": "erm",
+    "options": {},
+    "source": ["photo"],
+    "network": "resnet18",
+    "image_size": 128,
+    "seed": 0,
+    "epochs": 5,
+}
+
 
 @pytest.fixture(scope="session")
 def make_table():
@@ -135,3 +146,21 @@ def make_results(write_run, make_table):
 @pytest.fixture
 def results(make_results, tmp_path):
     return make_results(tmp_path / "results")
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """Makes runs whose epochs have (validation, blur, zoom, average of the targets)."""
+
+    def make(name, lines, **changes):
+        home = tmp_path / name
+        home.mkdir()
+        (home / "config.json").write_text(json.dumps(PACS | changes))
+        stored = []
+        for epoch, (val, blur, zoom, average) in enumerate(lines, 1):
+            line = {"epoch": epoch, "val_accuracy": val, "shifted": {"blur": blur, "zoom": zoom}}
+            stored.append(line if average is None else line | {"average": average})
+        (home / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in stored))
+        return home
+
+    return make

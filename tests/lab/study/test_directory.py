@@ -105,6 +105,13 @@ class TestResultsThatWereKept:
         assert json.loads((home / "config.json").read_text()) == config.to_mapping()
         assert len(StudyDirectory("digits", SETTINGS, tmp_path / "runs").results) == 3
 
+    def test_metrics_that_were_kept_beside_a_result_are_put_back_with_it(self, kept, tmp_path):
+        (kept / "0-metrics.jsonl").write_text('{"epoch": 1}\n')
+        found = StudyDirectory("digits", SETTINGS, tmp_path / "runs", kept)
+        first, second = (one.directory(found.runs) for one in list(found.configs.values())[:2])
+        assert (first / "metrics.jsonl").read_text() == '{"epoch": 1}\n'
+        assert not (second / "metrics.jsonl").exists()
+
     def test_a_run_that_is_done_keeps_its_own_result(self, kept, tmp_path):
         StudyDirectory("digits", SETTINGS, tmp_path / "runs", kept)
         other = kept / "0.json"

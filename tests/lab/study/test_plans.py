@@ -202,13 +202,13 @@ def test_beyond_adds_each_part_alone_then_all_then_all_but_one():
     assert found == {
         "Pro-RandConv": (0.0, 0.0, "none"),
         "+ consistency": (5.0, 0.0, "none"),
-        "+ jitter": (0.0, 0.5, "none"),
+        "+ jitter": (0.0, 0.25, "none"),
         "+ EMA": (0.0, 0.0, "ema"),
         "+ SWAD": (0.0, 0.0, "swad"),
-        "+ all (with EMA)": (5.0, 0.5, "ema"),
-        "all but consistency": (0.0, 0.5, "ema"),
+        "+ all (with EMA)": (5.0, 0.25, "ema"),
+        "all but consistency": (0.0, 0.25, "ema"),
         "all but jitter": (5.0, 0.0, "ema"),
-        "all but EMA": (5.0, 0.5, "none"),
+        "all but EMA": (5.0, 0.25, "none"),
     }
     assert table.cells["Pro-RandConv", "usps"].paper == 93.67
     assert table.cells["+ EMA", "usps"].paper is None

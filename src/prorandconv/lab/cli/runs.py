@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -58,10 +59,9 @@ def runs_table(runs: list[ListedRun]) -> Table:
     table.add_column("state", no_wrap=True)
     table.add_column("age", no_wrap=True, min_width=6)
     for one in runs:
-        changed = ", ".join(f"{name} {value}" for name, value in one.options.items())
         table.add_row(
             Path(one.path).name,
-            f"{one.method} ({changed})" if changed else one.method,
+            method_text(one.method, one.options),
             f"{one.benchmark} {' + '.join(one.source)}".strip(),
             "" if one.seed is None else str(one.seed),
             "" if one.epochs is None else f"{one.epoch}/{one.epochs}",
@@ -71,6 +71,17 @@ def runs_table(runs: list[ListedRun]) -> Table:
             age(one.age),
         )
     return table
+
+
+def method_text(method: str, options: Mapping[str, Any]) -> str:
+    """A method and what differs from its defaults, for people.
+
+    Example:
+        >>> method_text("erm", {"image_size": 128})
+        'erm (image_size 128)'
+    """
+    changed = ", ".join(f"{name} {value}" for name, value in options.items())
+    return f"{method} ({changed})" if changed else method
 
 
 def age(seconds: float) -> str:

@@ -77,7 +77,7 @@ def _listed(home: Path) -> ListedRun:
         run.problems,
         run.config["benchmark"],
         run.config["method"],
-        changed_options(run.config) | _changed_fields(run.config),
+        changed_options(run.config) | changed_fields(run.config),
         tuple(run.config["source"]),
         run.config["seed"],
         run.epoch,
@@ -89,7 +89,7 @@ def _listed(home: Path) -> ListedRun:
     )
 
 
-def _changed_fields(config: Mapping[str, Any]) -> dict[str, Any]:
+def changed_fields(config: Mapping[str, Any]) -> dict[str, Any]:
     """What else tells runs of a method apart."""
     defaults = {"image_size": None, "average": "none", "jitter": 0.0}
     return {n: config[n] for n, default in defaults.items() if config.get(n, default) != default}

@@ -53,7 +53,7 @@ def rankings(directory: Path, without: Collection[str] = ()) -> list[Ranking]:
         except ReportError:
             continue
         if lines := _lines(run, without):
-            groups.setdefault(_where(run.config), []).append(lines)
+            groups.setdefault(trained_where(run.config), []).append(lines)
     ranked = (_ranked(where, runs) for where, runs in sorted(groups.items()))
     found = [ranking for both in ranked for ranking in both]
     if not found:
@@ -73,20 +73,27 @@ def _lines(run: ReportedRun, without: Collection[str]) -> list[dict[str, float]]
         return [{"val": last[run.validated]} | {n: last[n] for n in ("val_shifted", "average")}]
     found = []
     for line in run.metrics:
-        families = line.get("shifted") or {}
-        left = [value for family, value in families.items() if family not in without]
-        if left and line.get("average") is not None:
-            found.append(
-                {
-                    "val": line[run.validated],
-                    "val_shifted": statistics.fmean(left),
-                    "average": line["average"],
-                }
-            )
+        shifted = shifted_score(line, without)
+        if shifted is not None and line.get("average") is not None:
+            own = {"val": line[run.validated], "val_shifted": shifted, "average": line["average"]}
+            found.append(own)
     return found
 
 
-def _where(config: Mapping[str, Any]) -> str:
+def shifted_score(line: Mapping[str, Any], without: Collection[str]) -> float | None:
+    """The mean score of an epoch on shifted validation images; None if it has none.
+
+    Args:
+        line: of a run's metrics.
+        without: families of shifts that do not count.
+    """
+    families = line.get("shifted") or {}
+    left = [value for family, value in families.items() if family not in without]
+    return statistics.fmean(left) if left else None
+
+
+def trained_where(config: Mapping[str, Any]) -> str:
+    """What runs that are compared have in common: benchmark, sources, network and image size."""
     size = config.get("image_size")
     pixels = f", {size} pixels" if size else ""
     return f"{config['benchmark']} {'+'.join(config['source'])}, {config['network']}{pixels}"

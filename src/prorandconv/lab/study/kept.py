@@ -9,14 +9,15 @@ from pathlib import Path
 from ...errors import require
 from ..errors import RunError
 from ..run.config import RunConfig
-from ..run.directory import RESULT, RunDirectory
+from ..run.directory import METRICS, RESULT, RunDirectory
 
 
 def put_back(folder: Path, configs: Mapping[str, RunConfig], runs: Path) -> int:
     """Write the results among a folder's files of JSON into the directories of their runs.
 
     What is no result of these runs is passed over, and a run that has a result keeps it. Whether a
-    result fits its run and the data is checked when it is read there.
+    result fits its run and the data is checked when it is read there. Beside ``NAME.json``,
+    ``NAME-metrics.jsonl`` has the metrics of the run, if they were kept too.
 
     Args:
         folder: with results by any names.
@@ -42,6 +43,8 @@ def put_back(folder: Path, configs: Mapping[str, RunConfig], runs: Path) -> int:
         with directory.locked():
             if not (directory.path / RESULT).exists():
                 directory.write_config(config)
+                if (metrics := path.with_name(f"{path.stem}-{METRICS}")).exists():
+                    directory.write(METRICS, metrics.read_bytes())
                 directory.write_json(RESULT, stored)
                 count += 1
     return count

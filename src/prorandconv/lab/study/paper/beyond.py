@@ -30,8 +30,8 @@ PARTS = {
     "EMA": Part(changes={"average": "ema"}),
     "SWAD": Part(changes={"average": "swad"}),
 }
-"""Never chosen by a target: jitter by shifted validation without zoom-and-shift, of 0.25, 0.5 and 1;
-the others from the literature, before any run."""
+"""Never chosen by a target: jitter by shifted validation without zoom-and-shift, among 0.25, 0.5
+and 1; the others from the literature, before any run."""
 
 ALL = ("consistency", "jitter", "EMA")
 
