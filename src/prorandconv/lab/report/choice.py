@@ -11,11 +11,10 @@ from typing import Any
 from ..errors import ReportError
 from ..paper import changed_options
 from ..run.config import PLACES
-from ..run.directory import run_directories
 from ..run.plain_values import short_hash
 from .listing import changed_fields
 from .ranking import shifted_score, trained_where
-from .read import ReportedRun
+from .read import ReportedRun, readable_runs
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,7 @@ def candidates(directory: Path, without: Collection[str] = ()) -> list[Candidate
         without: families of shifts that do not count, such as one that a method trains with.
     """
     groups: dict[str, list[ReportedRun]] = {}
-    for home in run_directories(directory):
-        try:
-            run = ReportedRun.read(home)
-        except ReportError:
-            continue
+    for run in readable_runs(directory):
         done = run.result is not None and run.metrics
         if done and all(shifted_score(line, without) is not None for line in run.metrics):
             own = {n: v for n, v in run.config.items() if n not in (*PLACES, "seed")}

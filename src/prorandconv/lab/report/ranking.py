@@ -11,8 +11,7 @@ from typing import Any
 from scipy.stats import spearmanr
 
 from ..errors import ReportError
-from ..run.directory import run_directories
-from .read import ReportedRun
+from .read import ReportedRun, readable_runs
 
 FEWEST = 4
 """Figures that a rank correlation needs: of three it is often 1 by chance."""
@@ -47,11 +46,7 @@ def rankings(directory: Path, without: Collection[str] = ()) -> list[Ranking]:
         without: families of shifts that do not count, such as one that a method trains with.
     """
     groups: dict[str, list[Sequence[Mapping[str, float]]]] = {}
-    for home in run_directories(directory):
-        try:
-            run = ReportedRun.read(home)
-        except ReportError:
-            continue
+    for run in readable_runs(directory):
         if lines := _lines(run, without):
             groups.setdefault(trained_where(run.config), []).append(lines)
     ranked = (_ranked(where, runs) for where, runs in sorted(groups.items()))

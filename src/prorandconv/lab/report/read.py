@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -99,6 +100,13 @@ class ReportedRun:
             sum(time["training_s"] + time["evaluation_s"] for time in times),
             tuple(problems),
         )
+
+
+def readable_runs(directory: Path) -> Iterator[ReportedRun]:
+    """The runs in a folder, at any depth, but for those whose config cannot be read."""
+    for home in run_directories(directory):
+        with suppress(ReportError):
+            yield ReportedRun.read(home)
 
 
 @dataclass(frozen=True)
