@@ -26,8 +26,7 @@ class OursD(ProRandConvMethod):
     selection: Strategy | float = "augmented"
     """images to learn from: augmented is the mini-batch as p has left it"""
     output: Literal["auto", "tanh", "pixels"] = "tanh"
-    """feed [-1, 1] to the network as it is, or mapped to the range of normalised pixels; auto:
-    mapped if that is another range"""
+    """tanh feeds [-1, 1], pixels the range of normalised images; auto: pixels if these differ"""
 
 
 @dataclass(frozen=True)

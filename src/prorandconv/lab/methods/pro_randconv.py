@@ -66,8 +66,7 @@ class ProRandConvMethod(Augmenting):
     output: Literal["auto", "tanh", "pixels"] = field(
         default="auto", metadata={EARLIER_DEFAULT: "tanh"}
     )
-    """feed [-1, 1] to the network as it is, or mapped to the range of normalised pixels; auto:
-    mapped if that is another range"""
+    """tanh feeds [-1, 1], pixels the range of normalised images; auto: pixels if these differ"""
     mode: Literal["batch", "sample"] = "batch"
     """one draw for the mini-batch, or one for each image"""
     p: float = 1.0

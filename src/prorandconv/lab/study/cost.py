@@ -8,7 +8,7 @@ import torch
 
 from ..run.build import learner_of, network_of
 from ..run.config import RunConfig
-from ..run.environment import deterministic
+from ..run.environment import autocast, deterministic
 from ..run.optimisation import learn, optimiser_maker
 from ..run.ranks import Ranks
 from ..tasks import get_task
@@ -43,14 +43,20 @@ class Step:
         self.learner.train()
         with deterministic(self.config.deterministic):
             began = self._now()
-            batch = self.images, self.labels
-            learn(self.learner, self.optimisers, batch, self.generator, self.ranks)
+            learn(
+                self.learner,
+                self.optimisers,
+                (self.images, self.labels),
+                self.generator,
+                self.ranks,
+                self.config.precision,
+            )
             return self._now() - began
 
     def infer(self) -> float:
         """Classify the mini-batch once; returns the seconds."""
         self.network.eval()
-        with torch.inference_mode():
+        with torch.inference_mode(), autocast(self.device, self.config.precision):
             began = self._now()
             self.network(self.images)
             return self._now() - began

@@ -113,7 +113,7 @@ class Estimator:
 def _kind(config: RunConfig) -> str:
     plain = config.to_mapping()
     names = ("benchmark", "method", "options", "network", "batch_size", "optimiser", "image_size")
-    return json.dumps([plain[name] for name in names], sort_keys=True)
+    return json.dumps([plain[name] for name in (*names, "precision")], sort_keys=True)
 
 
 def _limited(count: int, limit: int | None) -> int:

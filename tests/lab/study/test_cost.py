@@ -1,0 +1,32 @@
+"""What a step costs, and which runs share an estimate."""
+
+import pytest
+import torch
+
+from prorandconv.lab.run.config import RunConfig
+from prorandconv.lab.study.cost import Step
+from prorandconv.lab.study.estimate import Estimator, Pace
+
+
+@pytest.mark.parametrize(
+    ("precision", "kind"), [("32-true", torch.float32), ("bf16-mixed", torch.bfloat16)]
+)
+def test_steps_are_timed_in_the_precision_of_the_run(mini, precision, kind):
+    config = RunConfig.paper("digits-mini", method="erm", precision=precision)
+    step = Step(config, torch.device("cpu"), 4)
+    seen = []
+    convolution = next(m for m in step.network.modules() if isinstance(m, torch.nn.Conv2d))
+    convolution.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
+    assert step.train() > 0
+    assert step.infer() > 0
+    assert seen == [kind, kind]
+
+
+def test_runs_of_other_precision_are_timed_by_themselves(mini, tmp_path, monkeypatch):
+    paces = {"32-true": Pace(2.0, 0.0), "bf16-mixed": Pace(1.0, 0.0)}
+    monkeypatch.setattr(Estimator, "_pace", lambda self, config: paces[config.precision])
+    configs = [
+        RunConfig.paper("digits-mini", method="erm", epochs=1, precision=name) for name in paces
+    ]
+    slow, fast = Estimator(tmp_path, torch.device("cpu"), 1).seconds(configs)
+    assert slow == 2 * fast > 0
