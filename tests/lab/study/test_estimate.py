@@ -15,3 +15,11 @@ def test_what_is_left_of_a_begun_run_is_estimated_past_a_damaged_line(mini, tmp_
     home.mkdir(parents=True)
     (home / "metrics.jsonl").write_text('{"epoch": 1}\n{"epoch": 2}\n{"epo')
     assert estimator.seconds([config]) == [whole / 4]
+
+
+def test_whole_scenes_count_by_their_pixels_not_as_crops(small_segmentation, tmp_path, monkeypatch):
+    pace = Pace(training=0.0, inference=1.0)
+    monkeypatch.setattr(Estimator, "_pace", lambda self, config: pace)
+    configs = [small_segmentation(image_size=size) for size in (64, 32)]  # scenes have 64 × 64
+    scenes, crops = Estimator(tmp_path, torch.device("cpu"), 1).seconds(configs)
+    assert crops == 4 * scenes > 0

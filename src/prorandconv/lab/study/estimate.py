@@ -46,6 +46,7 @@ class Estimator:
     def __init__(self, runs: Path, device: torch.device, threads: int) -> None:
         self._runs, self._device, self._threads = runs, device, threads
         self._counts: dict[tuple[str, str, str], int] = {}
+        self._areas: dict[tuple[str, int], int] = {}
 
     def seconds(self, configs: Sequence[RunConfig]) -> list[float]:
         """The time that each run still takes, alone on its threads."""
@@ -85,7 +86,9 @@ class Estimator:
         validation = _limited(val, config.test_images)
         if config.shifted_validation:
             validation += len(FAMILIES) * min(validation, LIMIT)
-        images = left * validation + measured * test
+        # What is measured may be larger than what is trained on: whole scenes, and crops of them.
+        larger = self._area(config) / config.identity.image_size**2
+        images = (left * validation + measured * test) * larger
         training = left * _limited(train, config.train_images)
         return training * pace.training + images * pace.inference
 
@@ -108,6 +111,14 @@ class Estimator:
                 self._counts[key] = len(benchmark.load(domain, split))  # type: ignore[arg-type]
         found = self._counts[key]
         return _limited(found, config.test_images) if split == "test" else found
+
+    def _area(self, config: RunConfig) -> int:
+        """Pixels of the source's first validation image, for which all that are measured stand."""
+        key = (config.benchmark, config.identity.image_size)
+        if key not in self._areas:
+            first = open_benchmark(config).load(config.source[0], "val").batches(1)
+            self._areas[key] = next(iter(first))[0][0, 0].numel()
+        return self._areas[key]
 
 
 def _kind(config: RunConfig) -> str:
