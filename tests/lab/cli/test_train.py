@@ -100,3 +100,42 @@ def test_code_that_a_file_names_is_imported_only_if_trusted(run, tmp_path):
     code, _, err = run("train", "--config", tmp_path / "config.json")
     assert code == 2
     assert "--trust-code" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "jitter", "consistency"),
+    [
+        ("--recipe plus", 0.25, 5.0),
+        ("--recipe=plus --jitter 0.5", 0.5, 5.0),
+        ("--recipe plus --options.consistency 1", 0.25, 1.0),
+        ("--recipe paper", 0.0, 0.0),
+    ],
+)
+def test_a_recipe_sets_defaults_that_further_words_change(
+    run, mini, tmp_path, words, jitter, consistency
+):
+    assert run("train", *SMALL, *words.split(), "--runs", tmp_path)[0] == 0
+    (stored,) = tmp_path.glob("digits-mini/pro-randconv/mnist/*/config.json")
+    config = json.loads(stored.read_text())
+    assert (config["jitter"], config["options"]["consistency"]) == (jitter, consistency)
+
+
+def test_a_recipe_changes_a_config_file(run, mini, tmp_path):
+    (tmp_path / "config.json").write_text('{"benchmark": "digits-mini", "epochs": 7}')
+    config = Train.defaults(["--config", str(tmp_path / "config.json"), "--recipe", "plus"])
+    assert (config.run_config.epochs, config.run_config.jitter) == (7, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--recipe plus --method erm", "plus with erm on digits"),
+        ("--recipe plus --benchmark shapes-mini", "on shapes-mini"),
+        ("--recipe pluss", "did you mean 'plus'?"),
+    ],
+)
+def test_a_recipe_that_does_not_fit_is_refused(run, words, message):
+    code, _, err = run("train", *words.split())
+    assert code == 2
+    assert err.startswith("prorandconv: recipe")
+    assert message in err

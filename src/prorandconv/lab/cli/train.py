@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 from rich.console import Console
@@ -19,6 +19,7 @@ from ..methods import method_class
 from ..options import OrDefault
 from ..paper import paper_row
 from ..run.config import Execution, RunConfig
+from ..run.recipes import with_recipe
 from .run import targets_table
 
 
@@ -34,6 +35,9 @@ class Train:
 
     run_config: Annotated[RunConfig, tyro.conf.arg(name="")] = field(default_factory=RunConfig)
     execution: Annotated[Execution, tyro.conf.arg(name="")] = field(default_factory=Execution)
+    recipe: Literal["paper", "plus"] = "paper"
+    """plus: Pro-RandConv with consistency and jitter, as shifted validation prefers on Digits;
+    further options change that"""
     config: OrDefault[Path] = None
     """read a config.json first; further options on the command line change it"""
     trust_code: bool = False
@@ -68,7 +72,7 @@ class Train:
 
     @classmethod
     def defaults(cls, words: Sequence[str]) -> Train:
-        """The defaults that fit the benchmark, method and sources on the command line."""
+        """The defaults that fit the benchmark, method, sources and recipe on the command line."""
         peek = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
         for name in (
             "--benchmark",
@@ -77,6 +81,7 @@ class Train:
             "--config",
             "--network",
             "--weights",
+            "--recipe",
         ):
             peek.add_argument(name)
         peek.add_argument("--source", nargs="+")
@@ -86,10 +91,11 @@ class Train:
             seen = {}
         if seen.get("benchmark", "digits") not in BENCHMARKS:  # before anything waits for torch
             raise unknown_name("benchmark", seen["benchmark"], BENCHMARKS)
-        file = seen.pop("config", None)
+        file, recipe = seen.pop("config", None), seen.pop("recipe", "paper")
         if file is None:
             config = RunConfig.from_mapping(seen, origin="command line", trust_code=True)
             # What options leave to the images is decided when all of them are known.
-            return cls(replace(config, options=method_class(config.method)(), data=None))
+            config = replace(config, options=method_class(config.method)(), data=None)
+            return cls(with_recipe(config, recipe))
         config = RunConfig.read(Path(file), trust_code="--trust-code" in words)
-        return cls(config.renewed(**seen) if seen else config)
+        return cls(with_recipe(config.renewed(**seen) if seen else config, recipe))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from ...paper import Row
 from ...run.config import RunConfig
+from ...run.recipes import PARTS, with_parts
 from ..plan import Column, PlannedTable, Reading, Study
 from ..rules import RULES, shifted
 from ..scenario import Scenario, Scenarios
@@ -15,23 +14,6 @@ from ..settings import Settings
 
 BASELINE = "Pro-RandConv"
 
-
-@dataclass(frozen=True)
-class Part:
-    """What is added to the paper's run: options of the method, and fields of the run."""
-
-    options: Mapping[str, Any] = field(default_factory=dict)
-    changes: Mapping[str, Any] = field(default_factory=dict)
-
-
-PARTS = {
-    "consistency": Part(options={"consistency": 5.0}),
-    "jitter": Part(changes={"jitter": 0.25}),
-    "EMA": Part(changes={"average": "ema"}),
-    "SWAD": Part(changes={"average": "swad"}),
-}
-"""Never chosen by a target: jitter by shifted validation without zoom-and-shift, among 0.25, 0.5
-and 1; the others from the literature, before any run."""
 
 ALL = ("consistency", "jitter", "EMA")
 
@@ -48,10 +30,7 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
     """The targets by rule of selection, and what each rule saw; all from the same runs."""
     scenario = Scenarios.of(settings, "digits").usable[0]
     where = f"trained on {scenario.sources[0]} of {scenario.name}"
-    bare = [
-        Row(name, "pro-randconv", {k: v for part in own for k, v in PARTS[part].options.items()})
-        for name, own in ROWS.items()
-    ]
+    bare = [Row(name, "pro-randconv") for name in ROWS]
     rows = scenario.with_figures(bare[:1], "Table 1") + tuple(bare[1:])
     by_rule = [
         PlannedTable.of(
@@ -89,9 +68,8 @@ def plan(settings: Settings) -> tuple[PlannedTable, ...]:
 
 def _config(scenario: Scenario, row: Row) -> RunConfig:
     """The run of a row; all figures of both rules are in its result."""
-    changes = {k: v for part in ROWS[row.name] for k, v in PARTS[part].changes.items()}
-    own = scenario.config(row, scenario.sources[0])
-    return replace(own, shifted_validation=True, **changes)
+    own = with_parts(scenario.config(row, scenario.sources[0]), ROWS[row.name])
+    return replace(own, shifted_validation=True)
 
 
 def _column(scenario: Scenario, target: str, choice: str) -> Column:
