@@ -37,7 +37,7 @@ def with_parts(config: RunConfig, parts: Sequence[str]) -> RunConfig:
 
     Args:
         config: the run.
-        parts: names from :data:`PARTS`.
+        parts: names from ``PARTS``.
     """
     options = {k: v for part in parts for k, v in PARTS[part].options.items()}
     fields = {k: v for part in parts for k, v in PARTS[part].fields.items()}
@@ -49,7 +49,7 @@ def with_recipe(config: RunConfig, recipe: str) -> RunConfig:
 
     Args:
         config: the run; for other recipes than ``paper``, of Pro-RandConv on images with one class.
-        recipe: a name from :data:`RECIPES`.
+        recipe: ``"paper"`` or ``"plus"``.
 
     Example:
         >>> own = with_recipe(RunConfig.paper("digits", epochs=150), "plus")
