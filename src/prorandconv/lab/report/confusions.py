@@ -16,10 +16,12 @@ class ConfusionMatrix:
 
     target: str
     metric: str
-    """what the scores are"""
+    """what the score is"""
     score: float
+    class_metric: str
+    """what the scores of the classes are"""
     per_class: tuple[float | None, ...]
-    """scores of the classes; None for one that does not occur"""
+    """None for a class that does not occur"""
     classes: tuple[str, ...]
     shares: tuple[tuple[float, ...], ...]
     """per cent of the images of a class (row) that were predicted as each class (column)"""
@@ -64,5 +66,11 @@ def _matrix(target: str, counts: Evaluation, classes: tuple[str, ...]) -> Confus
     size = len(counts.confusion)
     names = classes if len(classes) == size else tuple(map(str, range(size)))
     return ConfusionMatrix(
-        target, counts.title, counts.score, counts.per_class, names, shares(counts)
+        target,
+        counts.title,
+        counts.score,
+        counts.class_title,
+        counts.per_class,
+        names,
+        shares(counts),
     )

@@ -89,7 +89,8 @@ def _by_class(one: MethodConfusions) -> tuple[str, str]:
         for place, name in enumerate(one.matrices[0].classes)
     ]
     targets = [matrix.target for matrix in one.matrices]
-    return f"{escaped(one.title)}, {one.matrices[0].metric} in %", grid(["class", *targets], rows)
+    caption = f"{escaped(one.title)}, {one.matrices[0].class_metric} in %"
+    return caption, grid(["class", *targets], rows)
 
 
 def _shown(score: float | None) -> str:

@@ -21,7 +21,7 @@ class Accuracy(Evaluation):
     """How many images of each class (rows) were taken for which (columns)."""
 
     metric = "accuracy"
-    title = "accuracy"
+    title = class_title = "accuracy"
 
     @property
     def images(self) -> int:

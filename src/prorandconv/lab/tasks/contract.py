@@ -28,6 +28,8 @@ class Evaluation(ABC):
     """name of the score in result.json"""
     title: ClassVar[str]
     """name of the score for people"""
+    class_title: ClassVar[str]
+    """the same for a single class"""
 
     @property
     @abstractmethod

@@ -20,6 +20,7 @@ class Overlap(Evaluation):
 
     metric = "miou"
     title = "mIoU"
+    class_title = "IoU"
 
     @property
     def per_class(self) -> tuple[float | None, ...]:
