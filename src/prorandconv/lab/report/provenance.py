@@ -26,7 +26,9 @@ def provenance(study: StudyRecord) -> list[tuple[str, str]]:
     found.append(("figures", study.figures))
     if study.runs:
         found.append(("runs", f"{done} done of {len(study.runs)}"))
-        found.append(("time of all runs", duration(sum(run.seconds for run in study.runs))))
+        timed = [run.seconds for run in study.runs if run.seconds]
+        whose = "all runs" if len(timed) == len(study.runs) else f"the {len(timed)} runs with times"
+        found.append((f"time of {whose}", duration(sum(timed))))
     return [(name, value) for name, value in found if value]
 
 
