@@ -41,7 +41,7 @@ STUDIES = {
     ),
     "segmentation": Listed(
         "segmentation",
-        "methods for segmentation trained on GTAV, by target; two whose labels move",
+        "methods for segmentation, by target; two whose labels move",
         "Table 6",
         8,
     ),
