@@ -19,7 +19,17 @@ from typing import Any
 from ...errors import ProRandConvError
 from ..errors import ReportError
 from ..run.config import PLACES
-from ..run.directory import CONFIG, ENVIRONMENT, METRICS, RESULT, TIMING, notes, run_directories
+from ..run.directory import (
+    BEST,
+    CONFIG,
+    ENVIRONMENT,
+    METRICS,
+    RESULT,
+    STATE,
+    TIMING,
+    notes,
+    run_directories,
+)
 from ..run.result import evaluation_of, selected, validation_score
 from ..study.fingerprints import conflicts, fingerprints
 from ..study.table import STUDY, Table
@@ -68,6 +78,11 @@ class ReportedRun:
     def targets(self) -> dict[str, Evaluation]:
         """The targets, measured with the selected weights; empty if not done."""
         return {} if self.result is None else _targets(self.result)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether its weights are there, as a file of their own or in its checkpoint."""
+        return any((self.path / name).exists() for name in (BEST, STATE))
 
     @property
     def validated(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,22 +134,44 @@ def prediction_pictures(
 ) -> Iterator[Picture | str]:
     """Scenes of each target, their classes, and what each method takes them for.
 
-    The scenes are the same for all methods; without them, only what was found is shown.
-    Classification has no such pictures.
+    The scenes are the same for all methods, and so is the seed where one seed's weights are kept
+    for all; without ``scenes``, only what was found is shown. Classification has no such pictures.
     """
     for group in groups:
-        runs = {row: run for row, run in group.firsts.items() if _segments(run)}
-        for target in group.targets if runs else ():
+        runs = {row: _with_weights(of_seeds) for row, of_seeds in group.rows.items()}
+        for row in (row for row, kept in runs.items() if not kept):
+            if any(map(_segments, group.rows[row].values())):
+                yield f"No predictions of {row}: no run of it has kept its weights"
+        shown, seeds = _of_one_seed({row: kept for row, kept in runs.items() if kept})
+        for target in group.targets if shown else ():
             from .predictions import prediction_sheet  # networks are loaded here, and nowhere else
 
             try:
-                sheet = prediction_sheet(runs, target, data_root, scenes=scenes)
-            except ProRandConvError as error:  # data or weights that are gone
+                sheet = prediction_sheet(shown, target, data_root, scenes=scenes)
+            except ProRandConvError as error:  # data that is gone, weights that are damaged
                 yield f"No predictions for {target}: {error}"
                 continue
-            shown = "scenes, their classes, and those" if scenes else "the classes"
-            title = f"{target}: {shown} that each method found"
+            what = "scenes, their classes, and those" if scenes else "the classes"
+            title = f"{target}: {what} that each method found, {seeds}"
             yield Picture.sheet(sheet, folder.free(name, "predictions", target), title)
+
+
+def _with_weights(of_seeds: Mapping[int, ReportedRun]) -> dict[int, ReportedRun]:
+    """The runs of a row that segment and whose weights are there, by seed."""
+    return {seed: run for seed, run in of_seeds.items() if _segments(run) and run.has_weights}
+
+
+def _of_one_seed(
+    rows: Mapping[str, Mapping[int, ReportedRun]],
+) -> tuple[dict[str, ReportedRun], str]:
+    """A run of each row, of one seed if all rows have one in common; and which seeds these are."""
+    common = set.intersection(*map(set, rows.values())) if rows else set()
+    if common:
+        seed = min(common)
+        return {row: of_seeds[seed] for row, of_seeds in rows.items()}, f"seed {seed}"
+    firsts = {row: min(of_seeds) for row, of_seeds in rows.items()}
+    named = {f"{row}, seed {seed}": rows[row][seed] for row, seed in firsts.items()}
+    return named, "of the first seed whose weights are there"
 
 
 def _segments(run: ReportedRun) -> bool:
