@@ -39,6 +39,15 @@ def test_without_an_average_the_column_is_named_and_without_ours_the_best_row(st
     assert verdict(changed).startswith("RandConv 62.0 % on svhn, +30.0 over ERM [30.0, 30.0]")
 
 
+def test_of_segmentation_the_row_with_all_of_pro_randconv_is_told(study, make_table):
+    names = {"ERM": "ERM", "Pro-RandConv": "Ours-D"}
+    cells = {(names[row], column): cell for (row, column), cell in make_table().cells.items()}
+    better = {("Ours-C", column): cells["Ours-D", column] for _, column in cells}
+    worse = {(row, column): cells["ERM", column] for row, column in cells}
+    told = verdict(study(rows=("ERM", "Ours-C", "Ours-D"), cells=worse | better))
+    assert told.startswith("Ours-D ")
+
+
 def test_nothing_known_and_other_units_are_no_verdict(study):
     assert verdict(study(cells={})) == ""
     assert verdict(study(unit="ms")) == ""

@@ -8,8 +8,8 @@ from ..study.table import Table
 from .formats.lines import Digits
 from .read import StudyRecord
 
-OURS = ("Pro-RandConv", "pro-randconv")
-"""The row that is spoken of, if a table has it; else the best one is."""
+OURS = ("Pro-RandConv", "pro-randconv", "Ours-D")
+"""All of Pro-RandConv: the row that is spoken of, if a table has it; else the best one is."""
 ROUNDED = Digits(1)
 
 
