@@ -17,6 +17,12 @@ def test_the_epochs_of_the_recipe_on_a_cpu_are_announced(mini, tmp_path, five_ho
     assert "--epochs" in warning
 
 
+def test_more_epochs_are_not_called_the_benchmarks(mini, tmp_path, five_hours):
+    config = RunConfig.paper("digits-mini", "mnist", "erm", epochs=501)
+    warning = long_run_warning(config, Execution(runs=tmp_path, accelerator="cpu"))
+    assert warning.startswith("501 epochs will take about 5 h 00 min on this CPU; ")
+
+
 def test_nothing_is_announced_of_fewer_epochs_or_if_quiet(mini, tmp_path, five_hours):
     here = {"runs": tmp_path, "accelerator": "cpu"}
     config = RunConfig.paper("digits-mini", "mnist", "erm")

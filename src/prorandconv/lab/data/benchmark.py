@@ -40,6 +40,10 @@ class Recipe:
     pretrained: bool = False
     """start from ImageNet weights"""
 
+    def length(self, *, several_sources: bool) -> int:
+        """The number of epochs, which depends on whether there are several sources."""
+        return self.epochs_multi_source if several_sources else self.epochs
+
 
 DIGITS_RECIPE = Recipe(
     image_size=32,

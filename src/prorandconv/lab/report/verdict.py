@@ -56,8 +56,7 @@ def length(study: StudyRecord, table: Table) -> list[str]:
     name, several = names.pop() if len(names) == 1 else (None, False)
     if name is None or not table.has_paper:
         return [f"{epochs} epoch{'s' if epochs > 1 else ''}"]
-    recipe = get_benchmark(name).recipe
-    paper = recipe.epochs_multi_source if several else recipe.epochs
+    paper = get_benchmark(name).recipe.length(several_sources=several)
     return [f"{epochs} of {paper} epochs"]
 
 

@@ -224,7 +224,7 @@ class RunConfig:
             "image_size": None,  # which means the recipe's
             "network": known.network,
             "pretrained": recipe.pretrained and not own_weights,
-            "epochs": recipe.epochs if len(own) == 1 else recipe.epochs_multi_source,
+            "epochs": recipe.length(several_sources=len(own) > 1),
         }
         return cls(
             benchmark=benchmark,

@@ -132,7 +132,7 @@ def _limited(count: int, limit: int | None) -> int:
 
 
 def long_run_warning(config: RunConfig, execution: Execution) -> str | None:
-    """A sentence about how long the benchmark's number of epochs takes here, where that is long.
+    """A sentence about how long a run with all epochs of the benchmark takes here, if that is long.
 
     Measures a few steps; says nothing of runs with fewer epochs, of GPUs, nor if it is to be quiet.
 
@@ -144,13 +144,15 @@ def long_run_warning(config: RunConfig, execution: Execution) -> str | None:
     if (config.directory(execution.runs) / RESULT).exists():  # done: it needs no data any more
         return None
     recipe = open_benchmark(config).recipe
-    if execution.quiet or device.type != "cpu" or config.epochs < recipe.epochs:
+    usual = recipe.length(several_sources=len(config.source) > 1)
+    if execution.quiet or device.type != "cpu" or config.epochs < usual:
         return None
     estimator = Estimator(execution.runs, device, torch.get_num_threads())
     (seconds,) = estimator.seconds([config])
     if seconds < LONG:
         return None
+    whose = ", the benchmark's number," if config.epochs == usual else ""
     return (
-        f"{config.epochs} epochs, the benchmark's number, will take about {duration(seconds)} on "
-        "this CPU; --epochs N trains fewer, and Ctrl-C saves what is done"
+        f"{config.epochs} epochs{whose} will take about {duration(seconds)} on this CPU; "
+        "--epochs N trains fewer, and Ctrl-C saves what is done"
     )
