@@ -23,6 +23,13 @@ def test_every_link_leads_somewhere(document):
     assert [link for link in links(document) if not link.exists()] == []
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_table_is_not_torn_apart(document):
+    lines = ["", *document.read_text().splitlines(), ""]
+    starts = [i for i, line in enumerate(lines) if line[:1] == "|" and lines[i - 1][:1] != "|"]
+    assert [lines[i] for i in starts if not re.fullmatch(r"[|: -]+", lines[i + 1])] == []
+
+
 def test_every_file_of_results_is_linked():
     linked = {link for document in DOCUMENTS for link in links(document)}
     kept = {path for path in (ROOT / "docs" / "results").rglob("*.*") if path.name != "README.md"}

@@ -126,6 +126,22 @@ def test_the_published_split_of_gtav_is_read_from_its_list_or_its_folders(tmp_pa
         assert tuple(len(source.load("gtav", s)) for s in ("train", "val", "test")) == sizes
 
 
+def test_unfit_scenes_of_gtav_are_left_out_and_the_check_says_so(tmp_path):
+    for name in ("one/gtav/images", "two/gtav/images/train", "two/gtav/images/valid"):
+        for number in (15187, 15188, 17705, 20800, 20801, 20860, 20861):
+            image(tmp_path / name / f"{number}.png")
+            mask = tmp_path / name.replace("images", "labels") / f"{number}.png"
+            off_by_one = number not in (15187, 20800, 20861)
+            save(mask, np.full((SIZE[0] + off_by_one, SIZE[1], 3), 70, np.uint8))
+    for root, scenes in (("one", 3), ("two", 6)):
+        domain = get_benchmark("gtav", tmp_path / root).members["gtav"]
+        assert len(domain.load("test")) == scenes
+        found = domain.examine()
+        assert found.problems == ()
+        assert found.counts == {"all": (scenes,)}
+        assert "62 scenes are left out" in found.notes[-1]
+
+
 def test_a_missing_mask_is_named(tmp_path):
     image(tmp_path / "mapillary/validation/images/a.jpg")
     (tmp_path / "mapillary/validation/labels").mkdir()

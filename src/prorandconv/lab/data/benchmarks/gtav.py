@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from ...errors import DataError
-from ..benchmark import Benchmark, Domain, Published
+from ..benchmark import Benchmark, Domain, Findings, Published
 from ..cityscapes_labels import CLASSES, COLOURS, LABEL_IDS, MAPILLARY, SYNTHIA
 from ..folders import folder_of, photo_format
 from ..image_files import Options
@@ -17,8 +17,11 @@ from ..masks import Colours, FirstChannel, LabelIds, MaskEncoding
 from ..scene_folders import ROBUSTNET_RECIPE, SceneDomain
 from ..splits import Split
 
+UNFIT = frozenset((15188, 17705, *range(20801, 20861)))
+"""Scenes of GTAV to leave out: two are blank, sixty have masks of other sizes."""
+
 PUBLISHED: Published = {
-    "gtav": {"all": 24_966},
+    "gtav": {"all": 24_966 - len(UNFIT)},
     "cityscapes": {"test": 500},
     "bdd100k": {"test": 1_000},
     "mapillary": {"test": 2_000},
@@ -112,6 +115,17 @@ class Source(Streets):
 
     parts = SceneDomain.parts
 
+    def pairs(self) -> dict[str, tuple[Path, Path]]:
+        """Image and mask of each scene that is fit, by its name."""
+        everything = Streets.pairs(self)
+        return {name: pair for name, pair in everything.items() if _number(name) not in UNFIT}
+
+    def examine(self) -> Findings:
+        """Decode every image and every mask; say what is left out."""
+        found = Streets.examine(self)
+        note = f"{len(UNFIT)} scenes are left out, blank or with masks of other sizes"
+        return replace(found, notes=(*found.notes, note))
+
     def split(self, split: Split, names: Sequence[str]) -> list[str]:
         """By folders or split.mat where there are some, else by blocks of neighbours."""
         if split == "test":
@@ -122,8 +136,14 @@ class Source(Streets):
         listed = self.folder / "split.mat"
         if listed.is_file():
             numbers = _split_of(listed)[split]
-            return [name for name in names if name.isdigit() and int(name) in numbers]
+            return [name for name in names if _number(name) in numbers]
         return SceneDomain.split(self, split, names)
+
+
+def _number(name: str) -> int | None:
+    """A scene's number, which is the name of its files."""
+    last = name.rpartition("/")[2]
+    return int(last) if last.isdigit() else None
 
 
 def _split_of(path: Path) -> dict[str, set[int]]:
