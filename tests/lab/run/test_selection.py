@@ -59,19 +59,37 @@ def test_selecting_by_shifted_validation_measures_it(small_run):
     assert config == small_run(select="val-shifted", shifted_validation=True)
 
 
+def accuracy(percent):
+    return Accuracy(((percent, 100 - percent), (0, 0)))
+
+
 def ended(accuracies):
     """The state of a run whose epochs had these accuracies: plain, and under two shifts."""
     state = RunState()
     for right, one, other in accuracies:
         state.images_seen = 1
-        validation = Accuracy(((right, 100 - right), (0, 0)))
-        state.end_epoch(Measured(validation, {}, None, {"a": one, "b": other}), 0.1)
+        state.end_epoch(Measured(accuracy(right), {}, None, {"a": one, "b": other}), 0.1)
     return state
 
 
 def test_each_choice_takes_its_own_epoch_and_of_equal_ones_the_first():
     state = ended([(80, 10.0, 50.0), (90, 10.0, 20.0), (90, 30.0, 30.0), (70, 0.0, 0.0)])
     assert state.chosen_epochs() == {"best_validation": 2, "best_shifted": 1, "last": 4}
+
+
+@pytest.mark.parametrize(("earlier", "oracle"), [(40, 3), (70, 2)])
+def test_the_oracle_is_the_best_of_all_epochs_with_measured_targets(earlier, oracle):
+    state = RunState()
+    for right, target in ((80, None), (90, None), (70, 60), (60, 50)):
+        state.images_seen = 1
+        targets = None if target is None else {"t": accuracy(target)}
+        average = None if target is None else float(target)
+        state.end_epoch(Measured(accuracy(right), targets, average, {}), 0.1)
+    figures = state.figures("accuracy", ["t"], {2: {"t": accuracy(earlier)}})
+    assert figures["best_validation"]["average"] == earlier
+    assert figures["last"]["average"] == 50
+    assert (figures["oracle"]["epoch"], figures["oracle"]["average"]) == (oracle, max(earlier, 60))
+    assert figures["oracle"]["oracle"] is True
 
 
 @pytest.mark.parametrize("select", ["val", "val-shifted", "last"])
