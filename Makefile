@@ -37,9 +37,9 @@ bench: $(INSTALLED)-bench
 	@echo "== speed and memory of the augmentation (a quarter of an hour; leave the machine alone)"
 	@$(BIN)/python benchmarks/augmentation.py
 	@echo "== speed of a training step (about eight minutes)"
-	@$(BIN)/python benchmarks/training.py --output docs/results/speed/training.json
+	@$(BIN)/python benchmarks/training.py --output docs/results/speed/runs/training.json
 	@echo "== speed of the data (about two minutes)"
-	@$(BIN)/python benchmarks/data.py --output docs/results/speed/data.json
+	@$(BIN)/python benchmarks/data.py --output docs/results/speed/runs/data.json
 
 GALLERY := cat-overview cat-steps cat-contrast astronaut-smoothing pagoda-offsets cat-receptive \
 	pagoda-labels street-draws retina-draws

@@ -30,7 +30,8 @@ from tables import show, tables
 
 from prorandconv.lab.progress import progress
 
-OUTPUT = Path(__file__).parents[1] / "docs" / "results" / "speed" / "augmentation.json"
+SPEED = Path(__file__).parents[1] / "docs" / "results" / "speed"
+OUTPUT = SPEED / "runs" / "augmentation.json"
 MEMORY_SECONDS = 6.0
 DISTURBED = 0.03
 """Share of the processors from which on a note tells that others took it."""

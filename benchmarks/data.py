@@ -1,6 +1,6 @@
 """Throughput of the lab's data against what one would write instead, as ratios in one run.
 
-Run: python benchmarks/data.py [--data-root DIR] [--output docs/results/speed/data.json]
+Run: python benchmarks/data.py [--data-root DIR] [--output docs/results/speed/runs/data.json]
 
 - digits: batches of MNIST's 10,000 training images from memory, against a torchvision data set
   with the usual transforms of each image in a ``DataLoader``;

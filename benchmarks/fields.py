@@ -1,6 +1,6 @@
 """Drawing steep random fields from a few waves, against the inverse FFT of all modes, as ratios.
 
-Run: python benchmarks/fields.py [--output docs/results/speed/fields.json]
+Run: python benchmarks/fields.py [--output docs/results/speed/runs/fields.json]
 """
 
 from __future__ import annotations

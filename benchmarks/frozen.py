@@ -5,7 +5,8 @@ OMP_NUM_THREADS=1 python benchmarks/frozen.py    about a quarter of an hour on o
 A small LeNet learns from 3,000 digits of MNIST and is tested on four kinds of digits that it never
 saw. All ways take the same number of steps, on mini-batches of 128 images each. Frozen copies are
 like those of ``prorandconv augment --grey colour``: one draw for each picture and copy, in 8 bits.
-The figures go to docs/results/augment/frozen.json, their table into docs/augment.md.
+The figures go to docs/results/augment/runs/frozen.json, their table into the page
+beside that folder.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from prorandconv.lab.data import get_benchmark
 from prorandconv.lab.data.images import labelled
 from prorandconv.lab.data.pixels import normalise
 
-DOCS = Path(__file__).parents[1] / "docs"
-OUTPUT = DOCS / "results" / "augment" / "frozen.json"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "augment" / "README.md"
+OUTPUT = PAGE.parent / "runs" / "frozen.json"
 BEGIN, END = "<!-- table of benchmarks/frozen.py -->", "<!-- end of table -->"
 BATCH = 64
 COPIES = (1, 4, 16)
@@ -161,10 +162,9 @@ def table(found: dict[str, Any]) -> str:
 
 def write_table(text: str) -> None:
     """Put the table into the page, between its marks."""
-    page = DOCS / "augment.md"
-    before, _, rest = page.read_text().partition(BEGIN)
+    before, _, rest = PAGE.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
 
 
 def main() -> None:

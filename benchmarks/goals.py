@@ -4,8 +4,8 @@ python benchmarks/goals.py            about ten minutes; leave the machine alone
 python benchmarks/goals.py --quick    two minutes, to try it
 
 One thread, drawing included, all ways in turns; a batch with one draw, a training step and a
-DataLoader have two threads or workers. The figures go to docs/results/speed/goals.json, their table
-into docs/engines.md.
+DataLoader have two threads or workers. The figures go to docs/results/speed/runs/goals.json, their
+table into docs/results/speed/README.md.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from torchvision.transforms import v2
 
 import prorandconv as prc
 
-DOCS = Path(__file__).parents[1] / "docs"
-OUTPUT = DOCS / "results" / "speed" / "goals.json"
+SPEED = Path(__file__).parents[1] / "docs" / "results" / "speed"
+OUTPUT = SPEED / "runs" / "goals.json"
 BEGIN, END = "<!-- table of benchmarks/goals.py -->", "<!-- end of table -->"
 SIZES = (32, 224)
 DISTURBED = 0.03
@@ -195,7 +195,7 @@ def table(found: dict[str, Any]) -> str:
     machine = found["machine"]
     lines = [
         f"{machine['processor']}, native: {machine['engines']['native']}; "
-        f"all figures in [results/speed/{OUTPUT.name}](results/speed/{OUTPUT.name})."
+        f"all figures in [{OUTPUT.name}](runs/{OUTPUT.name})."
     ]
     share = found["disturbance"]
     if share is not None and share > DISTURBED:
@@ -211,8 +211,8 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def into_manual(text: str, found: str) -> str:
-    """The manual with another table between its two marks."""
+def into_page(text: str, found: str) -> str:
+    """The page with another table between its two marks."""
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n{found}\n{END}{after}"
@@ -247,9 +247,9 @@ def main() -> None:
     if quick and options.output is None:
         return
     write_json(options.output or OUTPUT, found)
-    manual = DOCS / "engines.md"
-    manual.write_text(into_manual(manual.read_text(), shown))
-    print(f"written: {options.output or OUTPUT}, and the table in {manual.name}")
+    page = SPEED / "README.md"
+    page.write_text(into_page(page.read_text(), shown))
+    print(f"written: {options.output or OUTPUT}, and the table in {page}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What it saves that a run keeps the memory which tensors free, as ratios.
 
-Run: python benchmarks/kept_memory.py [--output docs/results/speed/kept_memory.json]
+Run: python benchmarks/kept_memory.py [--output docs/results/speed/runs/kept_memory.json]
 
 The same steps of the same network, in turns in two processes: one returns freed memory to the
 system, as glibc does by default, the other keeps it.

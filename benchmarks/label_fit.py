@@ -6,7 +6,7 @@ Where classes meet, a picture changes. So neighbouring pixels on both sides of a
 differ more than others, the more the better the labels fit. The measure is the ratio of the two,
 for scenes of CARLA that have been augmented with new draws of the paper's ranges. As a control,
 labels are also moved by the draw before, which is another one of the same kind.
-The figures go to docs/results/segmentation/label-fit.json.
+The figures go to docs/results/segmentation/runs/label-fit.json.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ import prorandconv as prc
 from prorandconv.functional import displacement, move_labels
 from prorandconv.lab.data import get_benchmark
 
-OUTPUT = Path(__file__).parents[1] / "docs" / "results" / "segmentation" / "label-fit.json"
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+OUTPUT = RESULTS / "segmentation" / "runs" / "label-fit.json"
 VERSIONS: dict[str, dict[str, Any]] = {"one field per tap": {}, "shared": {"shared_offsets": True}}
 REPEATS = (1, 3, 5, 10)
 DRAWS = 48

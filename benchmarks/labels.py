@@ -1,6 +1,6 @@
 """What moving the labels costs on top of the augmentation itself, as ratios.
 
-Run: python benchmarks/labels.py [--output docs/results/speed/labels.json]
+Run: python benchmarks/labels.py [--output docs/results/speed/runs/labels.json]
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ python benchmarks/shares.py --seconds 5  to try it
 
 64 images of 32 pixels, L = 1 to 10 in equal shares, drawing included, one thread. perf tells which
 function the processor is in, so that others who take turns on it change little but the caches. The
-shares go to docs/results/speed/shares.json.
+shares go to docs/results/speed/runs/shares.json.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from candidates import with_engine
 from cells import ORDER, Cell
 from measuring import Disturbance, machine, write_json
 
-OUTPUT = Path(__file__).parents[1] / "docs" / "results" / "speed" / "shares.json"
+OUTPUT = Path(__file__).parents[1] / "docs" / "results" / "speed" / "runs" / "shares.json"
 PARTS = {
     "convolve": "multiply-adds",
     "contrast_row": "standardise, affine, tanh",

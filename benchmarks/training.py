@@ -1,6 +1,6 @@
 """What one training step costs, and where the time goes.
 
-python benchmarks/training.py --output docs/results/speed/training.json
+python benchmarks/training.py --output docs/results/speed/runs/training.json
 
 For each network: one ERM step and one Pro-RandConv step of the lab's own loop, and the same
 Pro-RandConv step written by hand around stock operators (torchvision's deformable convolution, one

@@ -1,6 +1,6 @@
 """Augmenting volumes, against the naive way with grid_sample: seconds as ratios, and memory.
 
-Run: python benchmarks/volumes.py [--threads 1 2] [--output docs/results/speed/volumes.json]
+Run: python benchmarks/volumes.py [--threads 1 2] [--output docs/results/speed/runs/volumes.json]
 """
 
 from __future__ import annotations

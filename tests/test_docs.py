@@ -1,4 +1,4 @@
-"""The documents: what they link is there, and what is kept beside them is linked."""
+"""The documents: what they link exists, and each file of results is linked, or its folder is."""
 
 import re
 import shutil
@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RESULTS = ROOT / "docs" / "results"
 LARGEST = 300_000
 """Bytes of a file in the repository."""
 
@@ -30,10 +31,17 @@ def test_a_table_is_not_torn_apart(document):
     assert [lines[i] for i in starts if not re.fullmatch(r"[|: -]+", lines[i + 1])] == []
 
 
-def test_every_file_of_results_is_linked():
-    linked = {link for document in DOCUMENTS for link in links(document)}
-    kept = {path for path in (ROOT / "docs" / "results").rglob("*.*") if path.name != "README.md"}
-    assert sorted(path.relative_to(ROOT) for path in kept - linked) == []
+def test_every_page_of_results_links_its_files_or_the_folder_of_its_runs():
+    pages = {page.parent: {page, *links(page)} for page in RESULTS.glob("*/README.md")}
+    assert [folder for folder in RESULTS.iterdir() if folder.is_dir() and folder not in pages] == []
+    unlinked = [
+        path.relative_to(ROOT)
+        for folder, linked in pages.items()
+        for path in folder.rglob("*.*")
+        if path.is_file() and path not in linked
+        if not (folder / "runs" in path.parents and folder / "runs" in linked)
+    ]
+    assert unlinked == []
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

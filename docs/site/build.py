@@ -1,5 +1,6 @@
-"""Builds the site into ``site/``: Zensical's strict build, and the playground beside the pages."""
+"""Builds the site into ``site/``: Zensical's strict build, the playground, lists of raw files."""
 
+import html
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,23 @@ def main() -> None:
         sys.exit(done.returncode)
     no_python = shutil.ignore_patterns("*.py", "__pycache__")
     shutil.copytree(ROOT / "src" / "prorandconv" / "play", SITE / "play", ignore=no_python)
+    for runs in (SITE / "results").glob("*/runs"):
+        list_files(runs)
+
+
+def list_files(folder: Path) -> None:
+    """Write a page that links every file of a folder, as a forge shows for a link to a folder."""
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*"))
+    items = "".join(
+        f'<li><a href="{html.escape(name)}">{html.escape(name)}</a></li>' for name in names
+    )
+    title = f"Raw files of {html.escape(folder.parent.name)}"
+    (folder / "index.html").write_text(
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{title}</title><h1>{title}</h1><ul>{items}</ul></html>\n"
+    )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def test_what_was_not_measured_is_left_open():
 
 def test_the_manuals_table_is_replaced_and_nothing_else():
     manual = f"before\n{goals.BEGIN}\nold\n{goals.END}\nafter\n"
-    assert goals.into_manual(manual, "new") == f"before\n{goals.BEGIN}\nnew\n{goals.END}\nafter\n"
+    assert goals.into_page(manual, "new") == f"before\n{goals.BEGIN}\nnew\n{goals.END}\nafter\n"
 
 
 def test_the_table_tells_of_a_disturbance():
