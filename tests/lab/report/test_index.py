@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,8 @@ RESULTS = Path(__file__).parents[3] / "docs" / "results"
 
 
 def lines(studies, folder):
-    cells = [line.strip("| ").split(" | ") for line in index(studies, folder).splitlines()[2:]]
+    shown = [line for line in index(studies, folder).splitlines()[2:] if line.startswith("|")]
+    cells = [line.strip("| ").split(" | ") for line in shown]
     return {line[1].split("`")[1]: line for line in cells}
 
 
@@ -34,7 +36,7 @@ def test_a_measured_study_has_seeds_epochs_our_figure_and_the_papers(make_table,
     assert line[2] == "1 figure missing; without syn"
     assert line[3:5] == ["3", "20 of 500"]
     assert line[5] == "Pro-RandConv, average: 71.50 ± 2.12 %"
-    assert line[6] == "81.70 %"
+    assert line[6:] == ["81.70 %", "−10.20"]
 
 
 def test_other_data_and_some_rows_are_not_called_complete(make_table, tmp_path):
@@ -44,22 +46,27 @@ def test_other_data_and_some_rows_are_not_called_complete(make_table, tmp_path):
     assert line[2] == "on digits-mini instead; 2 rows only; 1 figure missing; without syn"
 
 
-def test_every_study_of_the_paper_has_a_line_and_says_if_it_was_not_run(make_table, tmp_path):
-    found = lines([record(make_table, tmp_path)], tmp_path)
-    assert list(found) == list(STUDIES)
-    assert {line[2] for name, line in found.items() if name != "digits"} == {"not run"}
+def test_studies_that_were_not_run_stand_in_one_sentence_with_command_and_runs(
+    make_table, tmp_path
+):
+    shown = index([record(make_table, tmp_path)], tmp_path)
+    sentence = shown.splitlines()[-1]
+    assert sentence.startswith("Not run, with the number of runs a seed: Table 2 (")
+    absent = [name for name in STUDIES if name != "digits"]
+    assert re.findall(r"`prorandconv study (\S+)`, (\d+)\)", sentence) == [
+        (name, str(STUDIES[name].runs)) for name in absent
+    ]
 
 
-def test_it_links_the_page_beside_a_study(make_table, tmp_path):
+def test_it_links_the_page_in_or_above_the_folder_of_a_study(make_table, tmp_path):
+    own = record(make_table, tmp_path)
+    own = replace(own, path=tmp_path / "digits" / "runs" / "20-epochs" / "study.json")
+    (tmp_path / "README.md").touch()  # the file with the table is no page of a study
     (tmp_path / "digits").mkdir()
-    (tmp_path / "digits" / "report.md").touch()
-    assert lines([record(make_table, tmp_path)], tmp_path)["digits"][1].endswith(
-        "(digits/report.md)"
-    )
+    link = lines([own], tmp_path)["digits"][1]
+    assert link.endswith("(digits/runs/20-epochs/study.json)")
     (tmp_path / "digits" / "README.md").touch()
-    assert lines([record(make_table, tmp_path)], tmp_path)["digits"][1].endswith(
-        "(digits/README.md)"
-    )
+    assert lines([own], tmp_path)["digits"][1].endswith("(digits/README.md)")
 
 
 def test_a_file_without_marks_is_refused_and_stays_as_it_is(tmp_path, capsys):
@@ -78,5 +85,5 @@ def test_only_what_is_between_the_marks_changes(tmp_path):
     write_index(RESULTS, file)
     text = file.read_text()
     assert text.startswith(f"before\n{BEGIN}\n\n| paper |")
-    assert text.endswith(f"|\n\n{END}\nafter\n")
+    assert text.endswith(f".\n\n{END}\nafter\n")
     assert "old" not in text

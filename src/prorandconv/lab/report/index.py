@@ -20,7 +20,8 @@ BEGIN, END = "<!-- made by: make results -->", "<!-- end -->"
 """What the table stands between in its file."""
 COST = ("efficiency-ratios", "training step")
 """Table and column that stand for the study of costs."""
-HEAD = ("paper", "study", "status", "seeds", "epochs", "ours", "the paper's")
+HEAD = ("paper", "study", "status", "seeds", "epochs", "ours", "the paper's", "difference")
+PAGE = "README.md"
 
 
 def write_index(directory: Path, file: Path) -> None:
@@ -40,33 +41,43 @@ def write_index(directory: Path, file: Path) -> None:
 
 
 def index(studies: Sequence[StudyRecord], seen_from: Path) -> str:
-    """A line for each study of the paper and each of its records; links are relative."""
-    parts = [f"| {' | '.join(HEAD)} |", "| --- | --- | --- | ---: | ---: | ---: | ---: |"]
+    """A line for each record, then a sentence on studies that were not run; links are relative."""
+    parts = [f"| {' | '.join(HEAD)} |", "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    missing = []
     for name, listed in STUDIES.items():
         found = [study for study in studies if study.name == name]
-        for cells in [_measured(study, seen_from) for study in found] or [_absent(name)]:
+        for cells in [_measured(study, seen_from) for study in found]:
             parts.append(f"| {' | '.join([listed.reference, *cells])} |")
+        if not found:
+            missing.append(f"{listed.reference} (`prorandconv study {name}`, {listed.runs})")
+    if missing:
+        parts += ["", f"Not run, with the number of runs a seed: {', '.join(missing)}."]
     return "\n".join(parts)
 
 
-def _absent(name: str) -> tuple[str, ...]:
-    return (f"`{name}`", "not run", *[MISSING] * 4)
+def _page(record: Path, top: Path) -> Path:
+    """The page of a study: in the folder of its record or in the next one above, below ``top``."""
+    for folder in record.parents:
+        if folder.resolve() == top.resolve():
+            break
+        if (folder / PAGE).exists():
+            return folder / PAGE
+    return record
 
 
 def _measured(study: StudyRecord, seen_from: Path) -> tuple[str, ...]:
     assert study.path is not None
-    pages = [study.path.with_name(name) for name in ("README.md", "report.md")]
-    page = next((path for path in pages if path.exists()), study.path)
-    link = Path(os.path.relpath(page, seen_from)).as_posix()
+    link = Path(os.path.relpath(_page(study.path, seen_from), seen_from)).as_posix()
     table, column = _figure(study)
     row = subject(table, column)
-    ours = theirs = MISSING
+    ours = theirs = difference = MISSING
     if row is not None and (own := table.estimate(row, column)) is not None:
         digits = Digits.of(table, column)
         spread = "" if own.deviation is None else f" ± {digits.plain(own.deviation)}"
         ours = f"{row}, {column}: {digits.plain(own.mean)}{spread} {table.unit}"
         if (paper := table.paper(row, column)) is not None:
             theirs = f"{digits.plain(paper)} {table.unit}"
+            difference = digits.signed(own.mean - paper)
     accuracies = table.unit == "%"
     return (
         f"[`{study.name}`]({link})",
@@ -75,6 +86,7 @@ def _measured(study: StudyRecord, seen_from: Path) -> tuple[str, ...]:
         (*length(study, table), MISSING)[0].removesuffix(" epochs") if accuracies else MISSING,
         escaped(ours),
         escaped(theirs),
+        difference,
     )
 
 
