@@ -69,11 +69,20 @@ def test_a_module_imports_only_from_what_stands_above_it(name):
     assert [other for other in IMPORTS[name] if place(other) > place(name)] == []
 
 
-def test_the_library_never_imports_the_lab():
-    lab = "prorandconv.lab"
-    library = [name for name in MODULES if not f"{name}.".startswith(f"{lab}.")]
+def within(name, *rooms):
+    return f"{name}.".startswith(tuple(f"prorandconv.{room}." for room in rooms))
+
+
+def test_the_library_never_imports_a_room_beside_it():
+    library = [name for name in MODULES if not within(name, "lab", "copies")]
     assert len(library) > 10
-    assert [n for n in library if any(f"{o}.".startswith(f"{lab}.") for o in IMPORTS[n])] == []
+    assert [n for n in library if any(within(o, "lab", "copies") for o in IMPORTS[n])] == []
+
+
+def test_of_the_lab_only_the_commands_of_the_folder_tool_import_it():
+    lab = [name for name in MODULES if within(name, "lab")]
+    users = [name for name in lab if any(within(other, "copies") for other in IMPORTS[name])]
+    assert users == ["prorandconv.lab.cli.augment"]
 
 
 def test_nothing_imports_an_integration():

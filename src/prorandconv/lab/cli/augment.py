@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 from rich.console import Console
 
+from ...copies.settings import Settings
 from ...errors import ProRandConvError
-from ..augment.settings import Settings
 from ..options import OrDefault
 
 if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
-    from ..augment.folder import Job, Outcome
-    from ..augment.tree import Tree
+    from ...copies.folder import Job, Outcome
+    from ...copies.tree import Tree
 
 SHOWN = 3
 """Names of files that are told; of more, the number."""
@@ -46,7 +46,7 @@ class Augment:
 
     def run(self, out: Console) -> int:
         """Make the copies and say what was done."""
-        from ..augment.folder import Job, make_copies
+        from ...copies.folder import Job, make_copies
         from ..data.image_files import Options
 
         workers = Options(workers=self.workers).processes
@@ -79,8 +79,8 @@ class Remake:
 
     def run(self, out: Console) -> int:
         """Make it again, and write or compare it."""
-        from ..augment.copies import store
-        from ..augment.remake import remade, same_pixels
+        from ...copies.copies import store
+        from ...copies.remake import remade, same_pixels
 
         path = self.output or self.picture
         if self.output is not None and self.output.exists():
@@ -99,8 +99,8 @@ class Remake:
 
 
 def _tell_beforehand(job: Job, tree: Tree, workers: int, out: Console) -> None:
-    from ..augment.estimate import as_size, estimate, free_bytes
-    from ..augment.folder import refuse_other_content
+    from ...copies.estimate import as_size, estimate, free_bytes
+    from ...copies.folder import refuse_other_content
     from ..run.display import duration
 
     refuse_other_content(job.target)
@@ -125,7 +125,7 @@ def _tell_beforehand(job: Job, tree: Tree, workers: int, out: Console) -> None:
 
 
 def _tell(job: Job, tree: Tree, outcome: Outcome, out: Console) -> None:
-    from ..augment.manifest import NAME
+    from ...copies.manifest import NAME
 
     each = len(job.settings.numbers)
     before = f", {outcome.before * each:,} were there" if outcome.before else ""

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from prorandconv.lab.augment.manifest import NAME, Header, Manifest, find
-from prorandconv.lab.augment.settings import Operator, Settings
+from prorandconv.copies.manifest import NAME, Header, Manifest, find
+from prorandconv.copies.settings import Operator, Settings
 from prorandconv.lab.errors import DataError
 
 HEADER = Header("../photos", None, Settings())

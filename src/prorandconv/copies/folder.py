@@ -10,10 +10,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ...errors import ProRandConvError
-from ..errors import DataError
-from ..files import WRITING
-from ..progress import progress
+from ..errors import ProRandConvError
+from ..lab.errors import DataError
+from ..lab.files import WRITING
+from ..lab.progress import progress
 from .estimate import as_size, estimate, free_bytes
 from .manifest import NAME, Header, Manifest
 from .settings import Settings

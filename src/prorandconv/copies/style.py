@@ -7,8 +7,8 @@ import hashlib
 import torch
 from torch import Tensor
 
-from ... import ProRandConv, ProRandConvParams
-from ...functional import pro_rand_conv
+from .. import ProRandConv, ProRandConvParams
+from ..functional import pro_rand_conv
 
 
 def generator_for(seed: int, name: str, copy: int) -> torch.Generator:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from ...errors import require
-from ...options import Padding
-from ..options import SHOWN_DEFAULT, OrDefault
-from ..run.plain_values import plain
+from ..errors import require
+from ..lab.options import SHOWN_DEFAULT, OrDefault
+from ..lab.run.plain_values import plain
+from ..options import Padding
 
 if TYPE_CHECKING:  # --help must not wait for torch
-    from ... import ProRandConv
+    from .. import ProRandConv
 
 LARGEST_LABEL = 65_535
 """What a mask of 16 bits holds."""
@@ -48,7 +48,7 @@ class Operator:
 
     def transform(self) -> ProRandConv:
         """The transform with these options; what is wrong with them is refused by name."""
-        from ... import ProRandConv
+        from .. import ProRandConv
 
         options: dict[str, Any] = {
             name: None if value == "none" else value for name, value in asdict(self).items()

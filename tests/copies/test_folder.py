@@ -9,10 +9,10 @@ import pytest
 from filelock import FileLock
 from PIL import Image
 
+from prorandconv.copies import folder
+from prorandconv.copies.folder import Job, make_copies
+from prorandconv.copies.settings import Operator, Settings
 from prorandconv.errors import ProRandConvError
-from prorandconv.lab.augment import folder
-from prorandconv.lab.augment.folder import Job, make_copies
-from prorandconv.lab.augment.settings import Operator, Settings
 from prorandconv.lab.cli.main import main
 from prorandconv.lab.errors import DataError
 
@@ -87,7 +87,7 @@ def test_conversions_are_counted(photos, tmp_path):
 
 
 def test_the_number_of_processes_changes_no_byte(photos, tmp_path, tree_bytes, monkeypatch):
-    monkeypatch.setattr("prorandconv.lab.augment.workers.FEW", 0)
+    monkeypatch.setattr("prorandconv.copies.workers.FEW", 0)
     (photos / "bad.png").write_bytes(b"")
     one, two = (copied(photos, tmp_path / str(workers), workers, copies=2) for workers in (1, 2))
     assert one == two
@@ -172,7 +172,7 @@ def test_what_dying_processes_leave_behind_meanwhile_is_removed(photos, tmp_path
 def start():
     """Starts the command in a child; the server it is forked from has imported everything."""
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["prorandconv.lab.augment.folder", "prorandconv.lab.cli.augment"])
+    server.set_forkserver_preload(["prorandconv.copies.folder", "prorandconv.lab.cli.augment"])
     children = []
 
     def make(*words):

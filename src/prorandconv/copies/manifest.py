@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ... import __version__
-from ...sampler import DRAWING_VERSION
-from ..errors import DataError
-from ..files import replacing, write_text
+from .. import __version__
+from ..lab.errors import DataError
+from ..lab.files import replacing, write_text
+from ..sampler import DRAWING_VERSION
 from .settings import Settings
 
 NAME = "augment.jsonl"

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ... import ProRandConvParams
-from ..data.decoding import read_image
-from ..data.inspection import content_hash
-from ..errors import DataError
+from .. import ProRandConvParams
+from ..lab.data.decoding import read_image
+from ..lab.data.inspection import content_hash
+from ..lab.errors import DataError
 from .copies import Loaded
 from .manifest import NAME, find
 from .picture import encoded

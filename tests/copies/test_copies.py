@@ -9,10 +9,10 @@ import torch
 from PIL import Image
 
 from prorandconv import ProRandConvParams
+from prorandconv.copies.copies import copies_of, store
+from prorandconv.copies.settings import Operator, Settings
+from prorandconv.copies.tree import Picture
 from prorandconv.functional import pro_rand_conv
-from prorandconv.lab.augment.copies import copies_of, store
-from prorandconv.lab.augment.settings import Operator, Settings
-from prorandconv.lab.augment.tree import Picture
 from prorandconv.lab.errors import DataError
 
 from .conftest import noise

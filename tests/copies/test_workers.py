@@ -6,9 +6,9 @@ import pytest
 import torch
 from PIL import Image
 
-from prorandconv.lab.augment import workers
-from prorandconv.lab.augment.settings import Settings
-from prorandconv.lab.augment.tree import Picture, pictures_in
+from prorandconv.copies import workers
+from prorandconv.copies.settings import Settings
+from prorandconv.copies.tree import Picture, pictures_in
 from prorandconv.lab.errors import RunError
 
 from .conftest import noise

@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image
 
-from prorandconv.lab.augment.tree import pictures_in, with_masks
+from prorandconv.copies.tree import pictures_in, with_masks
 from prorandconv.lab.errors import DataError
 
 

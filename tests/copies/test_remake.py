@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from prorandconv.lab.augment.folder import Job, make_copies
-from prorandconv.lab.augment.remake import remade, same_pixels
-from prorandconv.lab.augment.settings import Operator, Settings
+from prorandconv.copies.folder import Job, make_copies
+from prorandconv.copies.remake import remade, same_pixels
+from prorandconv.copies.settings import Operator, Settings
 from prorandconv.lab.errors import DataError
 
 from .conftest import noise

@@ -12,8 +12,8 @@ from PIL import ExifTags, Image, ImageFile
 from torch import Tensor, from_numpy
 from torchvision.transforms.v2 import functional as tvf
 
-from ..data.decoding import Decoded, pixels_of, read_image
-from ..errors import DataError
+from ..lab.data.decoding import Decoded, pixels_of, read_image
+from ..lab.errors import DataError
 
 Values = TypeVar("Values", bound=np.generic)
 
@@ -25,7 +25,9 @@ ENCODING: dict[str, dict[str, Any]] = {
 
 
 def read_picture(path: Path) -> Decoded:
-    """Decode a picture and turn it as its EXIF entry says; see :func:`..data.decoding.decode`.
+    """Decode a picture and turn it as its EXIF entry says.
+
+    See :func:`~prorandconv.lab.data.decoding.decode`.
 
     Raises:
         DataError: see there; or the picture is animated, or a file of several.

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageFile
 
-from ...functional import move_labels
-from ...params import BlockParams
-from ..data.decoding import read_image
-from ..errors import DataError
+from ..functional import move_labels
+from ..lab.data.decoding import read_image
+from ..lab.errors import DataError
+from ..params import BlockParams
 from .picture import orientation, refuse_several, target_size, turned_upright
 
 MODES = ("1", "L", "P", "I;16", "RGB")

@@ -15,10 +15,10 @@ from typing import Any
 
 import torch
 
-from ...errors import ProRandConvError
-from ..data.image_files import FEW
-from ..errors import DataError, RunError
-from ..run.signals import end_with_parent
+from ..errors import ProRandConvError
+from ..lab.data.image_files import FEW
+from ..lab.errors import DataError, RunError
+from ..lab.run.signals import end_with_parent
 from .copies import copies_of, store
 from .settings import Settings
 from .tree import Picture

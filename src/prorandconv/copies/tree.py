@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from ..data.decoding import SUFFIXES
-from ..errors import DataError
+from ..lab.data.decoding import SUFFIXES
+from ..lab.errors import DataError
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Any
 
 from torch import Tensor
 
-from ... import ProRandConvParams
-from ..data.inspection import content_hash
-from ..errors import DataError
-from ..files import write_bytes
+from .. import ProRandConvParams
+from ..lab.data.inspection import content_hash
+from ..lab.errors import DataError
+from ..lab.files import write_bytes
 from . import style
 from .masks import Mask, read_mask
 from .picture import encoded, read_picture, resized

@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 
 from prorandconv import ProRandConv
+from prorandconv.copies.masks import Mask, read_mask
 from prorandconv.functional import move_labels
-from prorandconv.lab.augment.masks import Mask, read_mask
 from prorandconv.lab.errors import DataError
 
 from .conftest import noise

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import DataError
+from ..lab.errors import DataError
 from .copies import copies_of
 from .settings import Settings
 from .tree import Picture

@@ -1,10 +1,10 @@
 """How much room copies will take, against what they take."""
 
-from prorandconv.lab.augment.estimate import estimate, free_bytes
-from prorandconv.lab.augment.folder import Job, make_copies
-from prorandconv.lab.augment.manifest import NAME
-from prorandconv.lab.augment.settings import Settings
-from prorandconv.lab.augment.tree import pictures_in
+from prorandconv.copies.estimate import estimate, free_bytes
+from prorandconv.copies.folder import Job, make_copies
+from prorandconv.copies.manifest import NAME
+from prorandconv.copies.settings import Settings
+from prorandconv.copies.tree import pictures_in
 
 
 def test_it_is_near_what_is_written(photos, tmp_path):
