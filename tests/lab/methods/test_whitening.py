@@ -1,0 +1,250 @@
+"""IBN-Net, IterNorm, SW and ISW against their formulas, written with loops."""
+
+import itertools
+
+import pytest
+import torch
+
+EPS = 1e-5
+
+
+def _mean_and_covariance(columns):
+    """Of vectors that are the columns of a matrix."""
+    size, count = columns.shape
+    mean = sum(columns.unbind(1)) / count
+    rows = []
+    for i in range(size):
+        row = []
+        for j in range(size):
+            products = [(columns[i, k] - mean[i]) * (columns[j, k] - mean[j]) for k in range(count)]
+            row.append(sum(products) / count)
+        rows.append(torch.stack(row))
+    return mean, torch.stack(rows)
+
+
+def _softmax(values):
+    total = sum(torch.exp(one) for one in values)
+    return [torch.exp(one) / total for one in values]
+
+
+def _inverse_root(covariance, steps=5):
+    """Newton's iteration: P ← 1.5 P - .5 P³ Σ / tr Σ."""
+    size = len(covariance)
+    trace = sum(covariance[i, i] for i in range(size))
+    root = torch.eye(size, dtype=covariance.dtype)
+    for _ in range(steps):
+        root = 1.5 * root - 0.5 * root @ root @ root @ covariance / trace
+    return root / torch.sqrt(trace)
+
+
+def reference_whitening(x, scale, shift, group, weights=None, batch=None):
+    """Groups of channels are whitened by moments of the batch, blended with each image's own.
+
+    ``weights``: of the means and of the covariances, each (batch, image); None: the batch's alone.
+    ``batch``: moments (mean, covariance) of each group in place of the mini-batch's.
+    """
+    count, channels, height, width = x.shape
+    images = [[] for _ in range(count)]
+    for number, first in enumerate(range(0, channels, group)):
+        part = x[:, first : first + group]
+        columns = torch.cat([one.reshape(group, -1) for one in part], 1)
+        mean, covariance = batch[number] if batch else _mean_and_covariance(columns)
+        for image in range(count):
+            own = part[image].reshape(group, -1)
+            mixed_mean, mixed = mean, covariance
+            if weights is not None:
+                own_mean, own_covariance = _mean_and_covariance(own)
+                means, covariances = _softmax(weights[0]), _softmax(weights[1])
+                mixed_mean = means[0] * mean + means[1] * own_mean
+                mixed = covariances[0] * covariance + covariances[1] * own_covariance
+            root = _inverse_root(mixed + EPS * torch.eye(group, dtype=x.dtype))
+            white = root @ (own - mixed_mean[:, None])
+            for i in range(group):
+                channel = first + i
+                images[image].append(white[i].view(height, width) * scale[channel] + shift[channel])
+    return torch.stack([torch.stack(one) for one in images])
+
+
+def reference_instance_norm(x, scale=None, shift=None):
+    images = []
+    for image in x:
+        channels = []
+        for number, channel in enumerate(image):
+            mean = sum(v for row in channel for v in row) / channel.numel()
+            variance = sum((v - mean) ** 2 for row in channel for v in row) / channel.numel()
+            new = (channel - mean) / torch.sqrt(variance + EPS)
+            channels.append(new if scale is None else new * scale[number] + shift[number])
+        images.append(torch.stack(channels))
+    return torch.stack(images)
+
+
+def reference_covariance(x):
+    """f fᵀ / (HW - 1) + ε I of each image."""
+    images = []
+    for image in x:
+        size, places = len(image), [one.flatten() for one in image]
+        rows = []
+        for i in range(size):
+            row = []
+            for j in range(size):
+                total = sum(a * b for a, b in zip(places[i], places[j], strict=True))
+                row.append(total / (len(places[0]) - 1) + (EPS if i == j else 0))
+            rows.append(torch.stack(row))
+        images.append(torch.stack(rows))
+    return torch.stack(images)
+
+
+def reference_sensitivity(plain, changed):
+    """Mean over images of the variance of each entry between an image and its change."""
+    total = torch.zeros(plain.shape[1:], dtype=plain.dtype)
+    for one, other in zip(plain, changed, strict=True):
+        for i in range(len(total)):
+            for j in range(len(total)):
+                middle = (one[i, j] + other[i, j]) / 2
+                total[i, j] += (one[i, j] - middle) ** 2 + (other[i, j] - middle) ** 2
+    return total / len(plain)
+
+
+def reference_mask(sensitivity):
+    """Entries above the diagonal that are not in the lowest of three clusters: the split of the
+    sorted values with the smallest sum of squared distances from the clusters' means."""
+    size = len(sensitivity)
+    places = [(i, j) for i in range(size) for j in range(i + 1, size)]
+    values = sorted(float(sensitivity[place]) for place in places)
+
+    def cost(part):
+        mean = sum(part) / len(part)
+        return sum((value - mean) ** 2 for value in part)
+
+    splits = itertools.combinations(range(1, len(values)), 2)
+    first, _ = min(
+        splits,
+        key=lambda s: cost(values[: s[0]]) + cost(values[s[0] : s[1]]) + cost(values[s[1] :]),
+    )
+    mask = torch.zeros(size, size)
+    for place in places:
+        mask[place] = float(sensitivity[place]) >= values[first]
+    return mask
+
+
+def reference_loss(outputs, masks):
+    """Mean over layers and images of Σ |masked covariance| / number of masked entries."""
+    total = 0.0
+    for x, mask in zip(outputs, masks, strict=True):
+        for covariance in reference_covariance(x):
+            size = len(covariance)
+            entries = [(i, j) for i in range(size) for j in range(size) if mask[i, j]]
+            total = total + sum(covariance[place].abs() for place in entries) / (
+                len(entries) * len(x) * len(outputs)
+            )
+    return total
+
+
+def _whitening(module, kind, channels):
+    made = {"sw": module.SwitchableWhitening, "iternorm": module.IterNorm}[kind]
+    return made(channels, group=4).double()
+
+
+@pytest.mark.parametrize("kind", ["sw", "iternorm"])
+def test_whitening_is_its_formula(agree, kind):
+    module = pytest.importorskip("prorandconv.lab.methods.whitening")
+    layer, switched = _whitening(module, kind, 8), kind == "sw"
+    names = ["weight", "bias", *(["mean_weights", "covariance_weights"] if switched else [])]
+
+    def found(x, *values):
+        parameters = dict(zip(names, values, strict=True))
+        return torch.func.functional_call(layer, parameters, (x,))
+
+    agree(
+        found,
+        lambda x, scale, shift, *weights: reference_whitening(x, scale, shift, 4, weights or None),
+        torch.randn(3, 8, 3, 4) * 2 + 1,
+        torch.randn(8),
+        torch.randn(8),
+        *([torch.randn(2), torch.randn(2)] if switched else []),
+    )
+
+
+@pytest.mark.parametrize("kind", ["sw", "iternorm"])
+def test_evaluation_uses_running_moments(kind):
+    module = pytest.importorskip("prorandconv.lab.methods.whitening")
+    layer = _whitening(module, kind, 8)
+    batches = torch.randn(4, 3, 8, 3, 4).double() * 2 + 1
+    means = [torch.zeros(4).double() for _ in range(2)]
+    covariances = [torch.eye(4).double() for _ in range(2)]
+    for x in batches[:3]:
+        layer(x)
+        for number in range(2):
+            part = x[:, 4 * number : 4 * number + 4]
+            columns = torch.cat([one.reshape(4, -1) for one in part], 1)
+            mean, covariance = _mean_and_covariance(columns)
+            means[number] = 0.99 * means[number] + 0.01 * mean
+            covariances[number] = 0.99 * covariances[number] + 0.01 * covariance
+    before = {name: value.clone() for name, value in layer.state_dict().items()}
+    found = layer.eval()(batches[3])
+    weights = (torch.ones(2).double(), torch.ones(2).double()) if kind == "sw" else None
+    moments = list(zip(means, covariances, strict=True))
+    scale, shift = torch.ones(8).double(), torch.zeros(8).double()
+    expected = reference_whitening(batches[3], scale, shift, 4, weights, moments)
+    torch.testing.assert_close(found, expected)
+    assert all(torch.equal(value, before[name]) for name, value in layer.state_dict().items())
+
+
+def test_channels_must_fill_the_groups():
+    module = pytest.importorskip("prorandconv.lab.methods.whitening")
+    from prorandconv import ProRandConvError
+
+    with pytest.raises(ProRandConvError, match="group"):
+        module.IterNorm(24, group=16)
+
+
+def _block(kind):
+    from torchvision.models.resnet import BasicBlock, Bottleneck
+
+    block = BasicBlock(8, 8) if kind == "basic" else Bottleneck(8, 2)
+    return block.double().eval()
+
+
+@pytest.mark.parametrize("kind", ["basic", "bottleneck"])
+def test_a_block_normalises_between_sum_and_last_relu(kind):
+    module = pytest.importorskip("prorandconv.lab.methods.whitening")
+    block, x = _block(kind), torch.randn(2, 8, 5, 6).double()
+    out, last = x, 2 if kind == "basic" else 3
+    for number in range(1, last + 1):
+        out = getattr(block, f"bn{number}")(getattr(block, f"conv{number}")(out))
+        out = out.relu() if number < last else out
+    expected = reference_instance_norm(out + x).relu()
+    keys = set(block.state_dict())
+    changed = module.NormalisedBlock(block, torch.nn.InstanceNorm2d(8))
+    torch.testing.assert_close(changed(x), expected)
+    assert set(changed.state_dict()) == keys  # weights keep their names
+
+
+def test_covariances_and_sensitivities_are_their_formulas(agree):
+    module = pytest.importorskip("prorandconv.lab.methods.whitening")
+    agree(module.covariances, reference_covariance, torch.randn(3, 4, 3, 5))
+    plain, changed = torch.randn(2, 3, 4, 4).double()
+    torch.testing.assert_close(
+        module.sensitivity(plain, changed), reference_sensitivity(plain, changed)
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_masked_entries_are_outside_of_the_lowest_of_three_clusters(seed):
+    module = pytest.importorskip("prorandconv.lab.methods.whitening")
+    generator = torch.Generator().manual_seed(seed)
+    sensitivity = torch.rand(7, 7, generator=generator).double() ** 4
+    found = module.sensitive_entries(sensitivity)
+    assert torch.equal(found.float(), reference_mask(sensitivity))
+    assert 0 < found.sum() < 21
+
+
+def test_the_loss_is_its_formula(agree):
+    module = pytest.importorskip("prorandconv.lab.methods.whitening")
+    masks = [torch.rand(4, 4).triu(1) > 0.3, torch.rand(6, 6).triu(1) > 0.5]
+    agree(
+        lambda *outputs: module.isw_loss(outputs, masks),
+        lambda *outputs: reference_loss(outputs, masks),
+        torch.randn(2, 4, 3, 5),
+        torch.randn(2, 6, 3, 2),
+    )
