@@ -18,7 +18,7 @@ from torch import Tensor
 
 import prorandconv as prc
 from prorandconv.block_transform import Mode, offset_range
-from prorandconv.lab.models import build
+from prorandconv.lab.models import build_classifier
 from prorandconv.ops import Engine
 
 Call = Callable[[Tensor, int], Tensor]
@@ -137,7 +137,7 @@ def with_engine(engine: Engine, mode: Mode = "batch") -> Call:
 def training_step(size: int, device: torch.device | str = "cpu") -> Call:
     """One step of training on the originals alone (ERM), as the lab does it, for scale."""
     network = "lenet" if size <= 64 else "resnet18"
-    net = build(network, classes=CLASSES, image_size=size)
+    net = build_classifier(network, classes=CLASSES, image_size=size)
     net = net.to(device=device, memory_format=torch.channels_last)
     optimiser = torch.optim.SGD(net.parameters(), lr=1e-3, momentum=0.9)
 

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from measuring import machine, write_json
 
-from prorandconv.lab.models import build
+from prorandconv.lab.models import build_classifier
 from prorandconv.lab.run.environment import autocast, keep_freed_memory
 
 CELLS = {
@@ -40,7 +40,9 @@ def steps(pipe: Connection, keep: bool, cell: tuple[str, int, int, str]) -> None
     if keep:
         keep_freed_memory()
     name, count, size, precision = cell
-    network = build(name, classes=10, image_size=size).to(memory_format=torch.channels_last)
+    network = build_classifier(name, classes=10, image_size=size).to(
+        memory_format=torch.channels_last
+    )
     optimiser = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
     x, labels = torch.randn(count, 3, size, size), torch.randint(10, (count,))
     while pipe.recv():

@@ -29,11 +29,11 @@ from torch.utils.data import DataLoader, TensorDataset
 import prorandconv as prc
 from prorandconv.lab.data.images import ImageFormat, InMemoryImages
 from prorandconv.lab.methods.learner import Losses, OneLoss
-from prorandconv.lab.models import build
+from prorandconv.lab.models import build_classifier
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.directory import RunDirectory
+from prorandconv.lab.run.distributed import Ranks
 from prorandconv.lab.run.optimisation import optimiser_maker
-from prorandconv.lab.run.ranks import Ranks
 from prorandconv.lab.run.signals import StopRequest
 from prorandconv.lab.run.training import Run
 
@@ -86,7 +86,7 @@ class LabStep:
         directory = RunDirectory(Path(self.folder.name))
         ranks = Ranks(torch.device("cpu"))
         self.run = Run(ranks, config, Execution(quiet=True), directory, StopRequest())
-        net = build(network, classes=10, image_size=images.format.image_size)
+        net = build_classifier(network, classes=10, image_size=images.format.image_size)
         self.learner = TimedLearner(net, config.options.loss(images.format))
         self.run.learner = self.learner.to(memory_format=torch.channels_last)
         self.run.optimisers = self.learner.optimisers(optimiser_maker(config))
@@ -126,7 +126,7 @@ def by_hand(
 ) -> None:
     """The same step, with the same draws, around stock operators: one pass over the images."""
     size = images.format.image_size
-    net = build(network, classes=10, image_size=size)
+    net = build_classifier(network, classes=10, image_size=size)
     optimiser = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     mean, std = torch.tensor(MEAN).view(3, 1, 1), torch.tensor(STD).view(3, 1, 1)
     loader = DataLoader(TensorDataset(images.pixels, images.labels), batch, shuffle=True)

@@ -3,11 +3,18 @@ import safetensors.torch
 import torch
 
 from prorandconv import ProRandConvError
-from prorandconv.lab.models import LeNet, build, classifier, load_weights, macs, read_weights
+from prorandconv.lab.models import (
+    LeNet,
+    build_classifier,
+    classifier,
+    load_weights,
+    macs,
+    read_weights,
+)
 
 
 def make(name, classes=7, **options):
-    return build(name, classes=classes, image_size=64, **options)
+    return build_classifier(name, classes=classes, image_size=64, **options)
 
 
 def test_lenet_has_the_papers_multiply_accumulates():

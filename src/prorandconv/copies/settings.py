@@ -9,7 +9,7 @@ import tyro
 
 from ..errors import require
 from ..lab.options import SHOWN_DEFAULT, OrDefault
-from ..lab.run.plain_values import plain
+from ..lab.run.values import plain
 from ..options import Padding
 
 if TYPE_CHECKING:  # --help must not wait for torch

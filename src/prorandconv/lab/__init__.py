@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .run.config import RunConfig
-    from .run.execution import Execution
+    from .run.config import Execution, RunConfig
     from .run.trained import load_trained
     from .run.training import train
 else:
@@ -13,7 +12,7 @@ else:
     __getattr__, __dir__ = on_first_use(
         __name__,
         {
-            "Execution": "run.execution",
+            "Execution": "run.config",
             "RunConfig": "run.config",
             "load_trained": "run.trained",
             "train": "run.training",

@@ -11,7 +11,7 @@ from typing import Any
 
 from .methods import METHODS, method_class
 from .run.config import RunConfig
-from .run.plain_values import method_from, plain
+from .run.values import method_from, plain
 
 PREFERRED = ("Table 1", "Table 2", "Table 3")
 """Tables that other tables repeat rows of."""

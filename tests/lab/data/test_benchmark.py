@@ -3,7 +3,7 @@
 import shutil
 
 from prorandconv.lab.data.benchmarks.pacs import CLASSES as PACS
-from prorandconv.lab.run.identity import DataIdentity
+from prorandconv.lab.run.values import DataIdentity
 
 
 def test_identity_of_a_users_folder_is_its_domains_classes_and_content(

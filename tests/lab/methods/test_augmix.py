@@ -8,8 +8,8 @@ from PIL import Image, ImageOps
 
 from prorandconv import ProRandConvError
 from prorandconv.lab.data.benchmarks.digits import FORMAT
+from prorandconv.lab.methods.augmenting import to_pixels
 from prorandconv.lab.methods.augmix import OPERATIONS, AugMix, Draw, apply, augmix
-from prorandconv.lab.methods.pixels import to_pixels
 
 SIDE = 32
 

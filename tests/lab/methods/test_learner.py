@@ -6,8 +6,7 @@ import torch.nn.functional as F
 
 from prorandconv.lab.methods import METHODS
 from prorandconv.lab.run.config import Execution
-from prorandconv.lab.run.processes import in_processes
-from prorandconv.lab.run.ranks import Ranks
+from prorandconv.lab.run.distributed import Ranks, in_processes
 
 NAMES = ("Simple", "Teacher", "ThreeLosses", "TwoRounds", "Memory")
 ONE = Ranks(torch.device("cpu"))

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from prorandconv import ProRandConvError
 from prorandconv.lab.data.benchmarks.digits import FORMAT
 from prorandconv.lab.methods import METHODS, method_class
-from prorandconv.lab.methods.consistency import divergence
+from prorandconv.lab.methods.augmenting import divergence
 from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.training import train
 

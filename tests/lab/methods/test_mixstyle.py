@@ -6,7 +6,7 @@ from torchvision.models import resnet18
 from prorandconv import ProRandConvError
 from prorandconv.lab.data.benchmarks.digits import FORMAT
 from prorandconv.lab.methods.mixstyle import MixStyle, hooked, mixed_style, usual_layers
-from prorandconv.lab.models import LeNet, build
+from prorandconv.lab.models import LeNet, build_classifier
 
 X, Y = torch.rand(6, 3, 32, 32, generator=torch.Generator().manual_seed(0)) * 2 - 1, torch.arange(6)
 
@@ -50,7 +50,7 @@ def test_the_usual_layers_are_a_resnets_stages_or_the_first_pooling(network, lay
 @pytest.mark.parametrize("name", ["lenet", "resnet18"])
 def test_features_are_mixed_while_the_loss_is_computed_and_never_else(name):
     torch.manual_seed(0)
-    network = build(name, classes=10, image_size=32).eval()
+    network = build_classifier(name, classes=10, image_size=32).eval()
     plain = F.cross_entropy(network(X), Y)
     names = list(network.state_dict())
     assert not torch.allclose(loss_of(network, p=1.0), plain)

@@ -16,11 +16,10 @@ from prorandconv.lab.methods.learner import Learner, OneLoss, Task, cross_entrop
 from prorandconv.lab.run.averaging import WeightAverage
 from prorandconv.lab.run.checkpoint import Checkpoints, checksum
 from prorandconv.lab.run.directory import RunDirectory
-from prorandconv.lab.run.generators import Generators
+from prorandconv.lab.run.distributed import Ranks
 from prorandconv.lab.run.optimisation import learn, optimiser_maker
-from prorandconv.lab.run.ranks import Ranks
 from prorandconv.lab.run.result import RunState
-from prorandconv.lab.run.selection import Selection
+from prorandconv.lab.run.state import Generators, Selection
 
 BATCH = 8
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from prorandconv.lab.errors import DataError
-from prorandconv.lab.run.build import benchmark_of, learner_of, network_of
+from prorandconv.lab.run.data import benchmark_of, learner_of, network_of
 
 
 def test_network_and_learner_need_no_data(own_data):

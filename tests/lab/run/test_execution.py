@@ -7,7 +7,7 @@ import torch
 from prorandconv import ProRandConvError
 from prorandconv.lab.errors import RunError
 from prorandconv.lab.launch import LaunchOptions, get_launcher
-from prorandconv.lab.run.execution import Execution
+from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.training import train
 
 

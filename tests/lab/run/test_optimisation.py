@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from prorandconv.lab.run.distributed import Ranks
 from prorandconv.lab.run.optimisation import optimiser_maker, set_learning_rates, update
-from prorandconv.lab.run.ranks import Ranks
 
 ONE = Ranks(torch.device("cpu"))
 

@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 
 from prorandconv.lab.errors import RunError
-from prorandconv.lab.run import processes
+from prorandconv.lab.run import distributed as processes
 from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.directory import BEST, METRICS, RESULT, STATE
 from prorandconv.lab.run.training import train

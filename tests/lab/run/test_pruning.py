@@ -5,7 +5,7 @@ import pytest
 from filelock import FileLock
 from safetensors.numpy import save_file
 
-from prorandconv.lab.run.pruning import prunable, prune
+from prorandconv.lab.run.directory import prunable, prune
 
 FILES = ("config.json", "metrics.jsonl", "result.json", "state.pt", "state.previous.pt")
 

@@ -21,9 +21,8 @@ from prorandconv.lab.run.directory import (
     RunError,
     notes,
 )
-from prorandconv.lab.run.optimisation import learning_rate, try_step
-from prorandconv.lab.run.ranks import Ranks
-from prorandconv.lab.run.replay import replay
+from prorandconv.lab.run.distributed import Ranks
+from prorandconv.lab.run.optimisation import learning_rate, replay, try_step
 from prorandconv.lab.run.signals import StopRequest
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import Run, train

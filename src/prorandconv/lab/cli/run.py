@@ -19,8 +19,7 @@ from ..options import OrDefault
 
 if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
     from ..paper import PaperRow
-    from ..run.prediction import Prediction
-    from ..run.segmented import SegmentedFile
+    from ..run.predict import Prediction, SegmentedFile
     from ..run.trained import Trained
 
 Run = Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
@@ -116,7 +115,7 @@ class Predict:
         if not self.images:
             raise ProRandConvError.about("images", "nothing", "image files or folders of them")
         from ..progress import progress
-        from ..run.prediction import image_files
+        from ..run.predict import image_files
 
         trained = self.loading.load(self.run_directory, self.accelerator)
         files = image_files(self.images)

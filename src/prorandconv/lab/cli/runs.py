@@ -115,8 +115,7 @@ class Prune:
 
     def run(self, out: Console) -> int:
         """List, ask, remove."""
-        from ..run.directory import run_directories
-        from ..run.pruning import prunable, prune
+        from ..run.directory import prunable, prune, run_directories
 
         found = prunable(run_directories(self.directory))
         for one in found:

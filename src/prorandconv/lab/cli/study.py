@@ -13,7 +13,7 @@ from rich.table import Table
 from ..errors import StoppedError, unknown_name
 from ..launch import Launcher, LaunchOptions, get_launcher
 from ..options import OrDefault
-from ..run.execution import Execution
+from ..run.config import Execution
 from ..study.paper import STUDIES
 from ..study.settings import Settings
 

@@ -7,16 +7,16 @@ from ..errors import unknown_name
 from .contract import EARLIER_DEFAULT, Method
 
 METHODS = {
-    "erm": "erm:ERM",
+    "erm": "contract:ERM",
     "randconv": "randconv:RandConvMethod",
     "progressive": "pro_randconv:Progressive",
     "pro-randconv": "pro_randconv:ProRandConvMethod",
-    "ours-a": "ours:OursA",
-    "ours-b": "ours:OursB",
-    "ours-c": "ours:OursC",
-    "ours-d": "ours:OursD",
-    "ours-move": "ours:OursMove",
-    "ours-shared": "ours:OursShared",
+    "ours-a": "pro_randconv:OursA",
+    "ours-b": "pro_randconv:OursB",
+    "ours-c": "pro_randconv:OursC",
+    "ours-d": "pro_randconv:OursD",
+    "ours-move": "pro_randconv:OursMove",
+    "ours-shared": "pro_randconv:OursShared",
     "color-jitter": "traditional:ColorJitter",
     "grayscale": "traditional:Grayscale",
     "perspective": "traditional:Perspective",

@@ -1,12 +1,14 @@
-"""What augmentations share: cross-entropy of original and augmented images."""
+"""What augmentations share: pixels, random numbers, divergence, cross-entropy of both."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -16,6 +18,45 @@ from ...selection import Strategy
 from ..data import ImageFormat
 from .contract import Method
 from .learner import Augment, Loss
+
+
+def divergence(predictions: tuple[Tensor, ...]) -> Tensor:
+    """Mean over views and images (or pixels) of KL(p_j || p̄), p̄ being the views' average."""
+    logs = torch.stack([F.log_softmax(view.float(), dim=1) for view in predictions])
+    average = logs.exp().mean(0).clamp_min(1e-7).log()
+    return (logs.exp() * (logs - average)).sum(2).mean()
+
+
+def numpy_generator(generator: torch.Generator) -> np.random.Generator:
+    """A generator of numpy's, which has distributions that torch draws from its own only."""
+    return np.random.default_rng(int(torch.randint(2**63 - 1, (), generator=generator)))
+
+
+@contextmanager
+def torch_seeded(generator: torch.Generator) -> Iterator[None]:
+    """Seed torch's own generator meanwhile; it belongs to the network, and is put back."""
+    with torch.random.fork_rng(devices=[]):
+        seed = torch.randint(2**32, (), generator=generator)
+        torch.default_generator.manual_seed(int(seed))
+        yield
+
+
+def to_pixels(x: Tensor, format: ImageFormat) -> Tensor:
+    """Normalised images as uint8 of the same shape."""
+    mean, std = _statistics(x, format)
+    return (x * std + mean).mul(255).round().clamp(0, 255).to(torch.uint8)
+
+
+def from_pixels(pixels: Tensor, format: ImageFormat) -> Tensor:
+    """Pixels from 0 to 255, whole or not, as normalised images."""
+    mean, std = _statistics(pixels, format)
+    return (pixels / 255 - mean) / std
+
+
+def _statistics(x: Tensor, format: ImageFormat) -> tuple[Tensor, Tensor]:
+    mean, std = (torch.tensor(one, device=x.device) for one in (format.mean, format.std))
+    return mean.view(1, 3, 1, 1), std.view(1, 3, 1, 1)
+
 
 LabelledAugment = Callable[[Tensor, Tensor, torch.Generator], tuple[Tensor, Tensor]]
 """(images, labels, generator) -> as many augmented images, and their labels."""

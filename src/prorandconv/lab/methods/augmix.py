@@ -12,11 +12,9 @@ from torchvision.transforms.v2 import functional as tv
 
 from ...errors import require
 from ..data import ImageFormat
-from .consistency import divergence
+from .augmenting import divergence, from_pixels, numpy_generator, to_pixels
 from .contract import Method
 from .learner import Augment, Loss
-from .pixels import from_pixels, to_pixels
-from .randomness import numpy_generator
 
 OPERATIONS = (
     "autocontrast",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # --help must not wait for torch
     from ..data import ImageFormat
     from .learner import Augment, Learner, Loss, Task
 
+
 EARLIER_DEFAULT = "earlier default"
 """Metadata of an option whose default has changed: what it was, which names of runs leave out."""
 
@@ -61,3 +62,8 @@ class Method:
         from .learner import OneLoss
 
         return OneLoss(network, self.loss(task.format))
+
+
+@dataclass(frozen=True)
+class ERM(Method):
+    """Empirical risk minimisation (Eq. 1): cross-entropy of the images as they are."""

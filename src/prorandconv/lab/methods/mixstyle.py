@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from ...errors import ProRandConvError, require
 from ..data import ImageFormat
+from .augmenting import numpy_generator
 from .contract import Method
 from .learner import Loss
-from .randomness import numpy_generator
 
 EPS = 1e-6
 STAGES = ("layer1", "layer2", "layer3")

@@ -16,11 +16,11 @@ from ... import ProRandConv
 from ...block_transform import EPS
 from ...errors import require
 from ...functional import ContrastPart, Padding, move_labels
+from ...selection import Strategy
 from ..data import ImageFormat
 from ..data.scenes import IGNORED
 from ..options import OffsetsRange, OrDefault, RangeOrNone, WeightStd
-from .augmenting import Augmenting, LabelledAugment, shared_options
-from .consistency import divergence
+from .augmenting import Augmenting, LabelledAugment, divergence, shared_options
 from .contract import EARLIER_DEFAULT
 from .learner import Augment, Loss
 
@@ -171,3 +171,58 @@ class Progressive(Augmenting):
         options = shared_options(self, ProRandConvMethod)
         plain = ProRandConvMethod(**options, smoothing=None, offsets=None, contrast=False)
         return plain.augmentation(format)
+
+
+@dataclass(frozen=True)
+class OursD(ProRandConvMethod):
+    """All of Pro-RandConv for half of the images of a mini-batch, chosen at random.
+
+    The network learns from these and from the other half as it is.
+    """
+
+    p: float = 0.5
+    """share of the images that are augmented; the others stay as they are"""
+    selection: Strategy | float = "augmented"
+    """images to learn from: augmented is the mini-batch as p has left it"""
+    output: Literal["auto", "tanh", "pixels"] = "tanh"
+    """tanh feeds [-1, 1], pixels the range of normalised images; auto: pixels if these differ"""
+
+
+@dataclass(frozen=True)
+class OursC(OursD):
+    """Without deformable offsets, which move what the labels do not follow."""
+
+    offsets: OffsetsRange = None
+    """range of σ_Δ, the deviation of offsets in pixels; auto: by image size; None: no offsets"""
+
+
+@dataclass(frozen=True)
+class OursB(OursC):
+    """Without offsets and without smoothing."""
+
+    smoothing: RangeOrNone = None
+    """range of σ_g, the width of the Gaussian filter on the kernel; None: no filter"""
+
+
+@dataclass(frozen=True)
+class OursA(OursB):
+    """Progressive only: without offsets, smoothing and contrast diversification."""
+
+    contrast: bool | tuple[ContrastPart, ...] = False
+    """contrast diversification: all, none, or some of standardise, affine, tanh"""
+
+
+@dataclass(frozen=True)
+class OursMove(OursD):
+    """All of it, and labels that move with the image."""
+
+    labels: Literal["fixed", "move"] = "move"
+    """whether the labels of pixels stay where they are (the paper), or move with the image"""
+
+
+@dataclass(frozen=True)
+class OursShared(OursMove):
+    """All taps share their offsets: where the labels move is exact."""
+
+    shared_offsets: bool = True
+    """one field of offsets for all taps of the kernel, which bends the image as a whole"""

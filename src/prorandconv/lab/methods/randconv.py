@@ -12,8 +12,7 @@ from ... import RandConv
 from ...functional import ContrastPart, Padding
 from ..data import ImageFormat
 from ..options import OffsetsRange, OrDefault, RangeOrNone, WeightStd
-from .augmenting import shared_options
-from .consistency import divergence
+from .augmenting import divergence, shared_options
 from .contract import Method
 from .learner import Augment, Loss
 

@@ -12,10 +12,8 @@ from torchvision.transforms import v2
 
 from ...selection import Strategy
 from ..data import ImageFormat
-from .augmenting import Augmenting
+from .augmenting import Augmenting, from_pixels, to_pixels, torch_seeded
 from .learner import Augment
-from .pixels import from_pixels, to_pixels
-from .randomness import torch_seeded
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import ReportError
 from ..paper import changed_options
 from ..run.config import PLACES
-from ..run.plain_values import short_hash
+from ..run.values import short_hash
 from .listing import changed_fields
 from .ranking import shifted_score, trained_where
 from .read import ReportedRun, readable_runs

@@ -20,11 +20,10 @@ from ..methods.learner import Learner
 from .averaging import WeightAverage
 from .config import RunConfig
 from .directory import PREVIOUS, STATE, RunDirectory
-from .generators import Generators
-from .identity import refuse_other_data
-from .ranks import Ranks
+from .distributed import Ranks
 from .result import RunState
-from .selection import Selection
+from .state import Generators, Selection
+from .values import refuse_other_data
 
 NETWORK = "network."
 """What names of the evaluated network's weights begin with in a learner's state."""

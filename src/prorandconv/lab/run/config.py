@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 from tyro.conf import Suppress
 
 from ...errors import ProRandConvError, require
-from ..errors import LabError
+from ..errors import LabError, unknown_name
 from ..methods import Method, method_class
 from ..options import OrDefault
-from .execution import Execution
-from .identity import DataIdentity, weights_content
-from .plain_values import (
+from .values import (
+    DataIdentity,
     changed,
     method_from,
     plain,
@@ -24,10 +23,44 @@ from .plain_values import (
     refuse_unknown,
     short_hash,
     typed,
+    weights_content,
 )
 
 if TYPE_CHECKING:  # a config is read without waiting for what loads data
     from ..data import ImageFormat
+
+
+ACCELERATORS = ("auto", "cpu", "cuda", "mps")
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How a run is executed: nothing here changes its result."""
+
+    runs: Path = Path("runs")
+    """folder of all runs"""
+    accelerator: str = "auto"
+    """auto, cpu, cuda or mps"""
+    checkpoint_minutes: float = 10.0
+    """save a checkpoint within an epoch every so many minutes"""
+    tensorboard: bool = False
+    """write the metrics for TensorBoard too"""
+    wait: bool = False
+    """wait while another process is at work on this run, instead of refusing"""
+    quiet: bool = False
+    """show nothing while running"""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "runs", Path(self.runs))
+        if self.accelerator not in ACCELERATORS:
+            raise unknown_name("accelerator", self.accelerator, ACCELERATORS)
+        minutes = self.checkpoint_minutes
+        require("checkpoint_minutes", minutes, minutes >= 0, "a number from 0")
+
+    def resolved(self) -> Execution:
+        """The same with absolute paths, for a process in another folder."""
+        return replace(self, runs=self.runs.resolve())
+
 
 FORMAT = 2
 """Of config.json. Files without a number are completed like those that users write."""

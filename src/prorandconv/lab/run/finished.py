@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ..data import Benchmark, Split
 from ..errors import DataError
-from .build import open_benchmark
 from .checkpoint import read_state
 from .config import RunConfig
+from .data import open_benchmark
 from .directory import BEST, RESULT, RunDirectory
-from .identity import refuse_other_data
 from .result import Result, selected
+from .values import refuse_other_data
 
 
 @dataclass(frozen=True)

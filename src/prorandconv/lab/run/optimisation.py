@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,8 +15,10 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 from ...errors import ProRandConvError
 from ..methods.learner import Learner, Losses, MakeOptimiser
 from .config import RunConfig
+from .data import learner_of, network_of
+from .directory import CONFIG
+from .distributed import Ranks
 from .environment import autocast
-from .ranks import Ranks
 
 KINDS: dict[str, type[Optimizer]] = {"sgd": SGD, "adam": Adam, "adamw": AdamW}
 TRIED_IMAGES = 4
@@ -196,3 +199,60 @@ def _unfit(config: RunConfig, found: str) -> ProRandConvError:
         f"{getattr(config, custom)}, which {found}",
         f"a loss for {TRIED_IMAGES} images: a tensor with one number and a gradient",
     )
+
+
+def keep_step(
+    run: Path,
+    rank: int,
+    learner: Learner,
+    batch: tuple[Tensor, Tensor],
+    generators: list[Tensor],
+) -> str:
+    """Keep what a step is made of.
+
+    Args:
+        run: the run's directory.
+        rank: of this process.
+        learner: as it is when the loss is found.
+        batch: images and labels.
+        generators: states before the step: of the augmentation, and torch's own.
+
+    Returns:
+        What a user can do with it.
+    """
+    images, labels = batch
+    path = run / f"nan-rank{rank}.pt"
+    step = {
+        "learner": learner.state_dict(),
+        "images": images.cpu(),
+        "labels": labels.cpu(),
+        "augmentation": generators[0],
+        "torch": generators[1],
+    }
+    torch.save(step, path)
+    return f"{path.name} holds the step for {__name__}.replay"
+
+
+def replay(run: Path, file: str = "nan-rank0.pt", *, trust_code: bool = False) -> Tensor:
+    """Compute the losses of a step that a failed run has kept, until one is not finite.
+
+    Returns:
+        That loss, with its graph for a closer look; if all are finite, the last one.
+
+    Args:
+        run: the run's directory.
+        file: the step's file in it.
+        trust_code: import a method or network that the run names as ``package.module:function``.
+    """
+    config = RunConfig.read(run / CONFIG, trust_code=trust_code)
+    step = torch.load(run / file, map_location="cpu", weights_only=True)
+    learner = learner_of(config, network_of(config))
+    learner.load_state_dict(step["learner"])
+    generator = torch.Generator()
+    generator.set_state(step["augmentation"])
+    torch.set_rng_state(step["torch"])
+    for losses in learner.train().step(step["images"], step["labels"], generator):
+        for loss in losses.values():
+            if not torch.isfinite(loss):
+                return loss
+    return loss

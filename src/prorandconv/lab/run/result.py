@@ -13,8 +13,8 @@ from torch import nn
 from ..models import macs
 from ..tasks import get_task
 from ..tasks.contract import Evaluation
-from .build import RunData
 from .config import RunConfig
+from .data import RunData
 from .evaluation import Measured
 
 Result = dict[str, Any]

@@ -22,15 +22,14 @@ from ..models import load_weights
 from ..progress import progress
 from ..tasks import get_task
 from ..tasks.contract import Evaluation
-from .build import network_of, open_benchmark
 from .checkpoint import State, network_weights, read_state
 from .config import RunConfig
+from .data import network_of, open_benchmark
 from .directory import BEST, CONFIG, RESULT, RunDirectory
 from .environment import device_of
 from .evaluation import Targets, evaluate
-from .plain_values import read_object
-from .prediction import Prediction, image_files, predict
-from .segmented import SegmentedFile, segment_files
+from .predict import Prediction, SegmentedFile, image_files, predict, segment_files
+from .values import read_object
 
 
 @dataclass(frozen=True)

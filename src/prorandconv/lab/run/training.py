@@ -22,29 +22,27 @@ from ..errors import DivergedError, RunError, StoppedError
 from ..fabric import Fabric
 from ..tasks.contract import Evaluation
 from .averaging import WeightAverage
-from .build import RunData, learner_of, network_of
 from .checkpoint import Checkpoints
 from .config import Execution, RunConfig
+from .data import RunData, learner_of, network_of
 from .directory import ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory, note
 from .display import run_display
+from .distributed import Ranks, in_processes
 from .environment import deterministic, environment, keep_freed_memory
 from .evaluation import Measuring
 from .finished import finished
-from .generators import Generators
 from .optimisation import (
     NotFiniteError,
+    keep_step,
     learn,
     learning_rate,
     optimiser_maker,
     set_learning_rates,
     try_step,
 )
-from .processes import in_processes
-from .ranks import Ranks
-from .replay import keep_step
 from .result import Result, RunState, put_together
-from .selection import Selection
 from .signals import StopRequest, signals
+from .state import Generators, Selection
 
 
 def train(config: RunConfig, execution: Execution | None = None) -> Result:

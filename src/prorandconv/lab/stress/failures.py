@@ -12,7 +12,7 @@ from ...stress_cases import ORIGINAL, Case, stressed
 from ..data import Images
 from ..data.pixels import normalise
 from ..gallery.sheet import Row, Sheet
-from ..methods.pixels import to_pixels
+from ..methods.augmenting import to_pixels
 from ..pictures import even
 
 PER_ROW = 8

@@ -6,11 +6,11 @@ import time
 
 import torch
 
-from ..run.build import learner_of, network_of
 from ..run.config import RunConfig
+from ..run.data import learner_of, network_of
+from ..run.distributed import Ranks
 from ..run.environment import autocast, deterministic
 from ..run.optimisation import learn, optimiser_maker
-from ..run.ranks import Ranks
 from ..tasks import get_task
 
 

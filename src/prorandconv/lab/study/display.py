@@ -9,8 +9,8 @@ from ..launch.outcome import Outcome
 from ..paper import changed_options
 from ..run.config import RunConfig
 from ..run.display import duration
-from ..run.plain_values import changed
 from ..run.result import selected
+from ..run.values import changed
 
 
 class StudyDisplay:

@@ -12,8 +12,8 @@ import torch
 
 from ..data.shifts import FAMILIES, LIMIT
 from ..progress import progress
-from ..run.build import open_benchmark
 from ..run.config import Execution, RunConfig
+from ..run.data import open_benchmark
 from ..run.directory import METRICS, RESULT
 from ..run.display import duration
 from ..run.environment import device_of

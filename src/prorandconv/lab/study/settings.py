@@ -10,7 +10,7 @@ import tyro
 
 from ...errors import require
 from ..options import SHOWN_DEFAULT, OrDefault
-from ..run.plain_values import plain, short_hash
+from ..run.values import plain, short_hash
 
 ADDED = ("image_size", "rows", "precision", "shifted_validation")
 """Fields that came later: older studies, which have their defaults, keep their names."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..data import ImageFormat
-from ..models import build
+from ..models import build_classifier
 from .contract import Evaluation, RunTask
 
 PIXELS = 256 * 32 * 32
@@ -60,7 +60,7 @@ class Classification(RunTask):
 
     evaluation = Accuracy
     whole_batches = False
-    build = staticmethod(build)
+    build = staticmethod(build_classifier)
 
     def batch_size(self, format: ImageFormat) -> int:
         """As many images as a limited number of pixels allows."""

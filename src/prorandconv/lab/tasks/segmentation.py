@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..data import ImageFormat
-from ..segmenters import build
+from ..models import build_segmenter
 from .contract import Evaluation, RunTask
 
 
@@ -55,7 +55,7 @@ class Segmentation(RunTask):
     evaluation = Overlap
     # Batch normalisation of pooled features cannot learn from a single image.
     whole_batches = True
-    build = staticmethod(build)
+    build = staticmethod(build_segmenter)
 
     def batch_size(self, format: ImageFormat) -> int:
         """One: scenes are measured whole, and may differ in size."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ...data.scenes import Scenes
 from ...pictures import even
-from ...run.segmented import segmented
+from ...run.predict import segmented
 from ...run.trained import load_trained
 from ...scene_pictures import coloured, colours_of, scene_rows
 from ..read import ReportedRun

@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from ...data import Options, Samples, get_benchmark
-from ...methods.pixels import to_pixels
+from ...methods.augmenting import to_pixels
 from ...pictures import picture_rows
 from ...run.config import RunConfig
 

@@ -1,8 +1,8 @@
-"""Image files in, label files and overlays out; a bad file does not stop the others."""
+"""Image files in, classes out; a bad file does not stop the others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,13 +12,131 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
+from ...errors import ProRandConvError
 from ..data import ImageFormat
-from ..data.pixels import normalise
+from ..data.decoding import SUFFIXES, decode
+from ..data.pixels import normalise, resize
 from ..errors import DataError
 from ..files import replacing
 from ..scene_pictures import colours_of, overlaid, palette_image
+from ..tasks import get_task
 from .environment import autocast
-from .prediction import decoded
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a network takes an image for, or why there is no answer."""
+
+    path: Path
+    top: tuple[tuple[str, float], ...] = ()
+    """the likeliest classes with their probabilities, the likeliest first"""
+    problem: str = ""
+    """why the file cannot be used; empty if it can"""
+
+    COLUMNS: ClassVar = ("image", "rank", "class", "probability", "problem")
+    """of :attr:`rows`"""
+
+    @property
+    def label(self) -> str:
+        """The likeliest class."""
+        return self.top[0][0]
+
+    @property
+    def probability(self) -> float:
+        """Its probability."""
+        return self.top[0][1]
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The likeliest classes, a row each, or one row with the problem."""
+        if self.problem:
+            return [(self.path, "", "", "", self.problem)]
+        ranked = enumerate(self.top, 1)
+        return [(self.path, rank, name, f"{chance:.6f}", "") for rank, (name, chance) in ranked]
+
+    def answer(self, top: int) -> str:
+        """So many classes in a line, the likeliest first."""
+        return ", ".join(f"{name} ({100 * chance:.1f} %)" for name, chance in self.top[:top])
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        classes = [{"class": name, "probability": chance} for name, chance in self.top]
+        return {"image": str(self.path), "classes": classes, "problem": self.problem}
+
+
+def image_files(paths: Iterable[Path]) -> list[Path]:
+    """Files as they are given, and the image files of folders, at any depth and by name.
+
+    A folder without image files is kept: it is no image, and is reported as such.
+
+    Args:
+        paths: files and folders.
+    """
+    found: list[Path] = []
+    for path in paths:
+        inner = sorted(path.rglob("*")) if path.is_dir() else []
+        images = [file for file in inner if file.suffix.casefold() in SUFFIXES and file.is_file()]
+        found += images or [path]
+    return found
+
+
+def predict(
+    network: nn.Module,
+    format: ImageFormat,
+    classes: Sequence[str],
+    files: Sequence[Path],
+    *,
+    top: int = 1,
+    device: torch.device | str = "cpu",
+    precision: str = "32-true",
+) -> Iterator[Prediction]:
+    """Classify image files, in batches.
+
+    Args:
+        network: in evaluation mode, on the device.
+        format: how images reach the network.
+        classes: names of the network's outputs.
+        files: images in any format and size.
+        top: how many classes to tell of each image.
+        device: where the network is.
+        precision: the numeric precision of the run that the network comes from.
+
+    Yields:
+        A prediction for each file, in order.
+    """
+    if not 1 <= top <= len(classes):
+        raise ProRandConvError.about("top", top, f"a number from 1 to the {len(classes)} classes")
+    device = torch.device(device)
+    size = get_task("classification").batch_size(format)
+    for start in range(0, len(files), size):
+        part = files[start : start + size]
+        images: list[Tensor] = []
+        problems: dict[Path, str] = {}
+        for path in part:
+            try:
+                pixels = resize(decoded(path)[None], format.image_size)
+                images.append(normalise(pixels, format.mean, format.std))
+            except DataError as error:
+                problems[path] = error.problem or str(error)
+        answers: Iterator[tuple[list[float], list[int]]] = iter(())
+        if images:
+            with torch.inference_mode(), autocast(device, precision):
+                chances = network(torch.cat(images).to(device)).float().softmax(1).topk(top)
+            answers = zip(chances.values.tolist(), chances.indices.tolist(), strict=True)
+        for path in part:
+            if path in problems:
+                yield Prediction(path, problem=problems[path])
+            else:
+                found, indices = next(answers)
+                names = (classes[index] for index in indices)
+                yield Prediction(path, tuple(zip(names, found, strict=True)))
+
+
+def decoded(path: Path) -> Tensor:
+    """The pixels of an image file; refuses folders, which :func:`image_files` has kept."""
+    if path.is_dir():
+        raise DataError.at(path, "a folder without image files", "name image files")
+    return decode(path).pixels
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from ..files import data_root
 from ..methods.learner import Learner, Task
 from ..tasks import get_task
 from .config import RunConfig
+from .distributed import Ranks
 from .evaluation import Targets
-from .identity import DataIdentity
-from .ranks import Ranks
+from .values import DataIdentity
 
 
 def open_benchmark(config: RunConfig) -> Benchmark:
