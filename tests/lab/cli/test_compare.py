@@ -5,8 +5,8 @@ import json
 import pytest
 from rich.console import Console
 
-from prorandconv.lab.cli.compare import differences_table
-from prorandconv.lab.report.differences import Difference
+from prorandconv.lab.cli.runs import differences_table
+from prorandconv.lab.report.paired import Difference
 from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.training import train
 

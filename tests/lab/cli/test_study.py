@@ -6,7 +6,8 @@ import pytest
 
 from prorandconv.lab.paper import rows_of
 from prorandconv.lab.run.directory import RESULT
-from prorandconv.lab.study.paper import STUDIES, efficiency
+from prorandconv.lab.study import efficiency
+from prorandconv.lab.study.paper import STUDIES
 from prorandconv.lab.study.table import Table
 
 SMALL = ["--benchmark", "digits-mini", "--networks", "own_lab:tiny", "--seeds", "2"]

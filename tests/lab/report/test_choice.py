@@ -5,7 +5,7 @@ import json
 import pytest
 
 from prorandconv.lab.errors import ReportError
-from prorandconv.lab.report.choice import candidates
+from prorandconv.lab.report.validation import candidates
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 from prorandconv.lab.report.compare import comparisons
-from prorandconv.lab.report.confusions import confusions, shares
+from prorandconv.lab.report.page import confusions, shares
 from prorandconv.lab.report.read import ReportedRun
 from prorandconv.lab.tasks.classification import Accuracy
 

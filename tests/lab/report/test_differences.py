@@ -7,7 +7,7 @@ import torch
 from scipy.stats import norm, ttest_rel
 
 from prorandconv import ProRandConvError
-from prorandconv.lab.report.differences import Judged, by_class, by_target
+from prorandconv.lab.report.paired import Judged, by_class, by_target
 
 
 def judged(*seeds, labels=None):

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from prorandconv.lab.report.write import write_report
+from prorandconv.lab.report.page import write_report
 
 pytestmark = pytest.mark.xdist_group("browser")
 CHROMIUM = next(

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from prorandconv import ProRandConvError
-from prorandconv.lab.report.pairing import compare_runs
+from prorandconv.lab.report.paired import compare_runs
 from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import train

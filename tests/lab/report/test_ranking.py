@@ -5,7 +5,7 @@ import json
 import pytest
 
 from prorandconv.lab.errors import ReportError
-from prorandconv.lab.report.ranking import rankings
+from prorandconv.lab.report.validation import rankings
 
 
 def test_runs_are_ranked_by_their_last_weights(measured, tmp_path):

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from prorandconv import ProRandConvError
-from prorandconv.lab.report.provenance import provenance
+from prorandconv.lab.report.page import write_report
 from prorandconv.lab.report.read import ReportedRun, read
-from prorandconv.lab.report.write import write_report
+from prorandconv.lab.report.summary import provenance
 from prorandconv.lab.run.directory import note
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from prorandconv.lab.report.read import StudyRecord, read
-from prorandconv.lab.report.verdict import verdict
+from prorandconv.lab.report.summary import verdict
 
 DIGITS = Path(__file__).parents[3] / "docs" / "results" / "digits"
 

@@ -6,10 +6,10 @@ import pytest
 from markdown_it import MarkdownIt
 from PIL import Image
 
-from prorandconv.lab.report import write as writing
+from prorandconv.lab.report import page as writing
 from prorandconv.lab.report.formats.markdown import escaped
-from prorandconv.lab.report.plots.pictures import LARGEST, Folder, Picture
-from prorandconv.lab.report.write import write_report
+from prorandconv.lab.report.page import write_report
+from prorandconv.lab.report.pictures import LARGEST, Folder, Picture
 from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.training import train
 

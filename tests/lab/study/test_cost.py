@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from prorandconv.lab.run.config import RunConfig
-from prorandconv.lab.study.cost import Step
-from prorandconv.lab.study.estimate import Estimator, Pace
+from prorandconv.lab.study.estimate import Estimator, Pace, Step
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from prorandconv.errors import ProRandConvError
 from prorandconv.lab.errors import DataError
 from prorandconv.lab.run.config import RunConfig
-from prorandconv.lab.study.display import described
+from prorandconv.lab.study.directory import described
 from prorandconv.lab.study.paper import STUDIES, get_study
 from prorandconv.lab.study.plan import PlannedCell, PlannedTable, Reading, limited, runs_of
 from prorandconv.lab.study.settings import Settings

@@ -2,7 +2,7 @@
 
 import torch
 
-from prorandconv.lab.study.paper.usps import boxed, eroded, faint
+from prorandconv.lab.study.usps import boxed, eroded, faint
 
 
 def test_a_box_lies_in_the_middle_of_a_black_frame():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import statistics
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +15,14 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
+from ..errors import unknown_name
+from ..options import SHOWN_DEFAULT, OrDefault
+from .run import Loading, LoadingOptions
+
+if TYPE_CHECKING:
     from ..report.listing import ListedRun
+    from ..report.paired import Difference, PairedComparison
+
 
 Folder = Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
 
@@ -144,3 +152,163 @@ def _agreed() -> bool:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Compare runs with the first one: paired by image and by seed, by target and by class.
+
+    Runs that differ in nothing but the seed are taken together. Every network classifies the
+    images of all common targets again. "By image" is the 95 % interval of the difference for
+    other images of the same kind and these networks (Bonett and Price's, for paired
+    proportions); "by seed" the one for other seeds (Student's t, from three seeds on; else the
+    differences).
+    """
+
+    runs: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]],
+        tyro.conf.arg(metavar="RUN RUN ...", help_behavior_hint="(required)"),
+    ]
+    """directories of runs, two or more: runs/<benchmark>/<method>/<source>/<hash>"""
+    loading: LoadingOptions = field(default_factory=Loading)
+    data_root: OrDefault[Path] = None
+    """folder of data sets (default: the first run's)"""
+    accelerator: str = "auto"
+    """auto, cpu, cuda or mps"""
+    json: bool = False
+    """print everything as JSON"""
+
+    def run(self, out: Console) -> int:
+        """Classify, compare and print."""
+        from ..report.paired import compare_runs
+
+        load = partial(self.loading.load, accelerator=self.accelerator, data_root=self.data_root)
+        found = compare_runs(self.runs, load)
+        if self.json:
+            print(json.dumps([one.to_mapping() for one in found], indent=1))
+            return 0
+        for number, one in enumerate(found):
+            if number:
+                out.print()
+            _print(one, out)
+        return 0
+
+
+def _print(one: PairedComparison, out: Console) -> None:
+    out.print(f"A: {one.first}\nB: {one.second}", markup=False)
+    seeds = ", ".join(f"{a}" if a == b else f"{a} and {b}" for a, b in one.seeds)
+    out.print(f"accuracy in %, B - A in points with 95 % intervals; seeds: {seeds}")
+    for note in one.notes:
+        out.print(note)
+    out.print()
+    out.print(differences_table("target", one.targets))
+    out.print()
+    out.print(differences_table("class", one.classes))
+
+
+def differences_table(title: str, rows: Iterable[Difference]) -> Table:
+    """A row for each target or class."""
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(title, overflow="fold")
+    for name in ("images", "A", "B", "B - A", "by image", "by seed"):
+        table.add_column(name, justify="right", overflow="fold")
+    for row in rows:
+        interval, seeds = row.seed_interval, row.by_seed
+        single = ", ".join(f"{value:+.1f}" for value in seeds) if len(seeds) > 1 else ""
+        table.add_row(
+            row.name,
+            str(row.images),
+            f"{row.first:.1f}",
+            f"{row.second:.1f}",
+            f"{row.difference:+.1f}",
+            _bracketed(row.by_image),
+            single if interval is None else _bracketed(interval),
+        )
+    return table
+
+
+def _bracketed(interval: tuple[float, float]) -> str:
+    return f"\\[{interval[0]:+.1f}, {interval[1]:+.1f}]"
+
+
+Without = Annotated[tuple[str, ...], SHOWN_DEFAULT]
+
+
+def known_families(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of families of shifts, if there are such."""
+    from ..data.shifts import FAMILIES
+
+    for name in names:
+        if name not in FAMILIES:
+            raise unknown_name("--without", name, FAMILIES)
+    return names
+
+
+@dataclass(frozen=True)
+class Choose:
+    """List the kinds of runs in a folder by shifted validation, the best first.
+
+    No target is looked at. Runs that differ only in their seed are one line: the mean over seeds
+    of the best epoch's accuracy on validation images, as they are and under shifts. Finished runs
+    that were trained with shifted validation count.
+    """
+
+    directory: Folder = Path("runs")
+    """folder with runs in it, at any depth"""
+    without: Without = ()
+    """families of shifts that do not count, such as zoom-and-shift, which jitter trains with"""
+    json: bool = False
+    """print everything as JSON, by seed"""
+
+    def run(self, out: Console) -> int:
+        """Read the runs and print a line for each kind."""
+        from ..report.validation import candidates
+
+        found = candidates(self.directory, known_families(self.without))
+        if self.json:
+            print(json.dumps([one.to_mapping() for one in found], indent=1))
+            return 0
+        table = Table("trained on", box=None, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column("method", overflow="fold", min_width=12)
+        for name in ("epochs", "seeds", "val", "val_shifted"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for one in found:
+            scores = [f"{statistics.fmean(figures):.2f}" for figures in (one.val, one.val_shifted)]
+            counts = (str(one.epochs), str(len(one.seeds)))
+            table.add_row(one.where, method_text(one.method, one.options), *counts, *scores)
+        out.print(table)
+        return 0
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Say how well validation ranks runs and epochs, against the targets.
+
+    Spearman's rank correlation with the average accuracy over the targets: of plain validation,
+    and of validation images under shifts. Runs with the same data and network are compared by
+    their last weights; epochs within each run, the mean over runs. Nothing is selected by it.
+    """
+
+    directory: Folder = Path("runs")
+    """folder with runs in it, at any depth"""
+    without: Without = ()
+    """families of shifts that do not count, such as zoom-and-shift, which jitter trains with"""
+    json: bool = False
+    """print everything as JSON"""
+
+    def run(self, out: Console) -> int:
+        """Read the runs and print a line for each benchmark, source and network."""
+        from ..report.validation import rankings
+
+        found = rankings(self.directory, known_families(self.without))
+        if self.json:
+            print(json.dumps([one.to_mapping() for one in found], indent=1))
+            return 0
+        table = Table("ranked", "trained on", box=None, padding=(0, 1, 0, 0), pad_edge=False)
+        for name in ("runs", "figures", "val", "val_shifted"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for one in found:
+            correlations = (f"{one.val:.2f}", f"{one.val_shifted:.2f}")
+            table.add_row(one.over, one.where, str(one.runs), str(one.figures), *correlations)
+        out.print(table)
+        return 0

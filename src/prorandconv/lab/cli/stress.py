@@ -129,7 +129,7 @@ class Stress:
     ) -> list[str]:
         """Write the files; returns their names."""
         from ..files import replacing, write_bytes, write_text
-        from ..report.plots.style import render
+        from ..report.curves import render
         from ..stress.curve import curve
         from ..stress.failures import failures
 

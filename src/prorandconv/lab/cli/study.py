@@ -74,7 +74,7 @@ class Study:
     ) -> int:
         from ..launch.outcome import Outcome
         from ..report.formats.terminal import print_tables
-        from ..study.display import StudyDisplay
+        from ..study.directory import StudyDisplay
 
         missing = directory.missing()
         display = StudyDisplay(directory.name, len(missing), shown=not self.execution.quiet)
@@ -120,7 +120,7 @@ def _show_runs(
     out: Console, directory: StudyDirectory, launcher: Launcher, device: torch.device
 ) -> None:
     from ..run.display import duration
-    from ..study.display import described
+    from ..study.directory import described
     from ..study.estimate import Estimator
 
     missing = directory.missing()

@@ -7,8 +7,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from ..report.curves import grid, new_figure, styled
 from ..report.looks import looks
-from ..report.plots.style import grid, new_figure, styled
 
 BESIDE = 0.2
 """Distance of models beside each other, of that of families."""

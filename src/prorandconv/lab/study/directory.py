@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
+from ...errors import require
 from ..errors import RunError
 from ..files import write_text
 from ..launch.outcome import Outcome
+from ..paper import changed_options
 from ..run.config import RunConfig
-from ..run.directory import RESULT, STATE, notes
+from ..run.directory import METRICS, RESULT, STATE, RunDirectory, notes
+from ..run.display import duration
 from ..run.environment import command, environment
 from ..run.finished import finished
-from ..run.result import Result
+from ..run.result import Result, selected
+from ..run.values import changed
 from .fingerprints import conflicts, fingerprints
-from .kept import put_back
 from .paper import STUDIES, get_study
 from .plan import check_figures, limited, runs_of
 from .settings import Settings
@@ -131,3 +137,81 @@ class StudyDirectory:
             "runs": [folders[key] for key in self.configs if key in self.results],
             "failed": [{"run": folders[key], "problem": p} for key, p in self.failures.items()],
         }
+
+
+def put_back(folder: Path, configs: Mapping[str, RunConfig], runs: Path) -> int:
+    """Write the results among a folder's files of JSON into the directories of their runs.
+
+    What is no result of these runs is passed over, and a run that has a result keeps it. Whether a
+    result fits its run and the data is checked when it is read there. Beside ``NAME.json``,
+    ``NAME-metrics.jsonl`` has the metrics of the run, if they were kept too.
+
+    Args:
+        folder: with results by any names.
+        configs: the runs by hash.
+        runs: folder of all runs.
+
+    Returns:
+        How many were put back.
+    """
+    require("--results", str(folder), folder.is_dir(), "a folder with results, files of JSON")
+    count = 0
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            stored = json.loads(path.read_bytes())
+        except ValueError as error:
+            raise RunError.at(
+                path, f"is damaged ({error})", "restore it, or move it away"
+            ) from error
+        config = configs.get(str(stored.get("hash"))) if isinstance(stored, dict) else None
+        if config is None:
+            continue
+        directory = RunDirectory(config.directory(runs))
+        with directory.locked():
+            if not (directory.path / RESULT).exists():
+                directory.write_config(config)
+                if (metrics := path.with_name(f"{path.stem}-{METRICS}")).exists():
+                    directory.write(METRICS, metrics.read_bytes())
+                directory.write_json(RESULT, stored)
+                count += 1
+    return count
+
+
+class StudyDisplay:
+    """Counts the runs that end and says how long the others will take.
+
+    Args:
+        name: the study's.
+        total: runs to be executed.
+        shown: whether to show anything.
+    """
+
+    def __init__(self, name: str, total: int, *, shown: bool = True) -> None:
+        self._name, self._total, self._shown = name, total, shown
+        self._done = 0
+        self._began = time.monotonic()
+
+    def ended(self, outcome: Outcome) -> None:
+        """One more run has ended."""
+        self._done += 1
+        passed = time.monotonic() - self._began
+        left = passed / self._done * (self._total - self._done)
+        line = f"{self._name}: {self._done} of {self._total}, {described(outcome.config)}: "
+        if outcome.result is None:
+            line += f"failed: {outcome.problem}"
+        else:
+            average = selected(outcome.result)["average"]
+            line += "done" if average is None else f"{average:.2f} %"
+        if self._done < self._total:
+            line += f"; about {duration(left)} left"
+        if self._shown:
+            print(line, file=sys.stderr, flush=True)
+
+
+def described(config: RunConfig) -> str:
+    """A run in a few words."""
+    options = (f"{name}={value}" for name, value in changed_options(config).items())
+    own = changed(config)
+    beyond = (f"{name}={own[name]}" for name in ("image_size", "jitter", "average") if name in own)
+    words = (config.method, *options, *beyond, config.network, "+".join(config.source))
+    return f"{' '.join(words)}, seed {config.seed}"

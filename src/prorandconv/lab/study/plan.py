@@ -223,3 +223,24 @@ class Study:
     """the tables that are read from runs"""
     measure: Callable[[Settings, Path, str], tuple[Table, ...]] | None = None
     """tables that are not read from results, from (settings, folder of all runs, accelerator)"""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of selection that needs no target."""
+
+    choice: str
+    """the weights' name in result.json"""
+    words: str
+
+
+RULES = {
+    "validation": Rule("best_validation", "weights by validation, as in the paper"),
+    "shifted": Rule("best_shifted", "weights by shifted validation"),
+    "last": Rule("last", "weights of the last epoch"),
+}
+
+
+def shifted(config: RunConfig) -> Reading:
+    """The best accuracy of a run on its shifted validation images."""
+    return Reading(config, choice="best_shifted", shifted=True)

@@ -37,7 +37,7 @@ STUDIES = {
         144,
     ),
     "efficiency": Listed(
-        "efficiency", "memory, time and MACs of each method, on this device", "Table 5", 0
+        ".efficiency", "memory, time and MACs of each method, on this device", "Table 5", 0
     ),
     "segmentation": Listed(
         "segmentation",
@@ -71,7 +71,7 @@ STUDIES = {
         135,
     ),
     "bounds": Listed("bounds", "three bounds of the plain progressive variants", "Table 1", 6),
-    "usps": Listed("usps", "USPS drawn into smaller boxes within the frame", "Table 1", 2),
+    "usps": Listed(".usps", "USPS drawn into smaller boxes within the frame", "Table 1", 2),
     "beyond": Listed(
         "beyond",
         "consistency, jitter and averages of weights joined to Pro-RandConv; two selections",

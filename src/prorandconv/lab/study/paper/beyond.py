@@ -7,8 +7,7 @@ from dataclasses import replace
 from ...paper import Row
 from ...run.config import RunConfig
 from ...run.recipes import PARTS, with_parts
-from ..plan import Column, PlannedTable, Reading, Study
-from ..rules import RULES, shifted
+from ..plan import RULES, Column, PlannedTable, Reading, Study, shifted
 from ..scenario import Scenario, Scenarios
 from ..settings import Settings
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ...paper import Row, rows_of
-from ..plan import Column, PlannedTable, Reading, Study
-from ..rules import RULES, shifted
+from ..plan import RULES, Column, PlannedTable, Reading, Study, shifted
 from ..scenario import Scenario, Scenarios
 from ..settings import Settings
 

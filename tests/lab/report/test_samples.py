@@ -4,7 +4,7 @@ import torch
 
 from prorandconv.lab.data import get_benchmark
 from prorandconv.lab.errors import DataError
-from prorandconv.lab.report.plots.samples import DRAWS, sample_sheet
+from prorandconv.lab.report.sheets import DRAWS, sample_sheet
 from prorandconv.lab.run.config import RunConfig
 
 

@@ -15,19 +15,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ....errors import ProRandConvError
-from ...data import Images
-from ...data.arrays import ArrayDomain, channels_first
-from ...data.images import InMemoryImages
-from ...data.pixels import resize
-from ...paper import Row, rows_of
-from ...progress import progress
-from ...run.directory import RESULT
-from ...run.trained import load_trained
-from ..plan import PlannedTable, Study
-from ..scenario import Scenario, Scenarios
-from ..settings import Settings
-from ..table import Cell, Table
+from ...errors import ProRandConvError
+from ..data import Images
+from ..data.arrays import ArrayDomain, channels_first
+from ..data.images import InMemoryImages
+from ..data.pixels import resize
+from ..paper import Row, rows_of
+from ..progress import progress
+from ..run.directory import RESULT
+from ..run.trained import load_trained
+from .plan import PlannedTable, Study
+from .scenario import Scenario, Scenarios
+from .settings import Settings
+from .table import Cell, Table
 
 METHODS = ("erm", "pro-randconv")
 BOXES = (32, 30, 28, 26, 24, 22)

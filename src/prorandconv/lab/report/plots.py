@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ...study.table import FEWEST, Axis, Table
-from ..formats.lines import Digits, heading, repetitions
-from ..looks import LOOKS, OTHERS, looks
-from .style import GROUND, INK, PHONE_WIDTH, grid, legend_columns, new_figure, shade, styled
+from ..study.table import FEWEST, Axis, Table
+from .curves import GROUND, INK, PHONE_WIDTH, grid, legend_columns, new_figure, shade, styled
+from .formats.lines import Digits, heading, repetitions
+from .looks import LOOKS, OTHERS, looks
 
 PANELS = 4
 """Panels beside each other."""

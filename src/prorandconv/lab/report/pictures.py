@@ -11,16 +11,15 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from PIL import Image
 
-from ....errors import ProRandConvError
-from ...errors import DataError
-from ...files import write_bytes
-from ...methods import METHODS
-from ...run.config import RunConfig
-from ..compare import Comparison
-from ..read import ReportedRun
-from .curves import learning_curves
-from .samples import sample_sheet
-from .style import render, themed
+from ...errors import ProRandConvError
+from ..errors import DataError
+from ..files import write_bytes
+from ..methods import METHODS
+from ..run.config import RunConfig
+from .compare import Comparison
+from .curves import learning_curves, render, themed
+from .read import ReportedRun
+from .sheets import sample_sheet
 
 LARGEST = 300_000
 """Bytes of a PNG."""
@@ -144,7 +143,7 @@ def prediction_pictures(
                 yield f"No predictions of {row}: no run of it has kept its weights"
         shown, seeds = _of_one_seed({row: kept for row, kept in runs.items() if kept})
         for target in group.targets if shown else ():
-            from .predictions import prediction_sheet  # networks are loaded here, and nowhere else
+            from .sheets import prediction_sheet  # networks are loaded here, and nowhere else
 
             try:
                 sheet = prediction_sheet(shown, target, data_root, scenes=scenes)

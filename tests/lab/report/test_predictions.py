@@ -5,7 +5,7 @@ import shutil
 import pytest
 from PIL import Image
 
-from prorandconv.lab.report.write import write_report
+from prorandconv.lab.report.page import write_report
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.training import train
 

@@ -6,20 +6,22 @@ from matplotlib.colors import to_hex
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from prorandconv.lab.report.compare import comparisons
-from prorandconv.lab.report.looks import LOOKS, labelled_rows
-from prorandconv.lab.report.plots.curves import SOURCE, curve, learning_curves
-from prorandconv.lab.report.plots.pictures import Picture
-from prorandconv.lab.report.plots.style import (
+from prorandconv.lab.report.curves import (
     DARK_INK,
     GROUND,
     INK,
     PHONE_WIDTH,
+    SOURCE,
     STYLE,
+    curve,
+    learning_curves,
     new_figure,
     render,
     themed,
 )
-from prorandconv.lab.report.plots.tables import table_plot
+from prorandconv.lab.report.looks import LOOKS, labelled_rows
+from prorandconv.lab.report.pictures import Picture
+from prorandconv.lab.report.plots import table_plot
 from prorandconv.lab.report.read import ReportedRun
 from prorandconv.lab.study.table import Axis, Cell
 

@@ -14,18 +14,18 @@ from typing import Any
 
 import torch
 
-from ...data import Options, get_benchmark
-from ...fabric import Fabric
-from ...files import write_text
-from ...models import macs
-from ...paper import Row, rows_of
-from ...progress import progress
-from ...run.config import RunConfig
-from ..cost import Step
-from ..plan import Study
-from ..scenario import Scenario
-from ..settings import Settings
-from ..table import Cell, Table
+from ..data import Options, get_benchmark
+from ..fabric import Fabric
+from ..files import write_text
+from ..models import macs
+from ..paper import Row, rows_of
+from ..progress import progress
+from ..run.config import RunConfig
+from .estimate import Step
+from .plan import Study
+from .scenario import Scenario
+from .settings import Settings
+from .table import Cell, Table
 
 ROUNDS = 5
 STEPS = 15
