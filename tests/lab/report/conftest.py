@@ -7,7 +7,7 @@ import pytest
 
 from prorandconv.lab.run.config import RunConfig
 from prorandconv.lab.study.table import Cell, Table
-from prorandconv.lab.tasks.classification import Accuracy
+from prorandconv.lab.tasks import Accuracy
 
 CLASSES = tuple("0123456789")
 TARGETS = ("optdigits", "fonts")

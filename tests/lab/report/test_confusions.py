@@ -1,7 +1,7 @@
 from prorandconv.lab.report.compare import comparisons
 from prorandconv.lab.report.page import confusions, shares
 from prorandconv.lab.report.read import ReportedRun
-from prorandconv.lab.tasks.classification import Accuracy
+from prorandconv.lab.tasks import Accuracy
 
 
 def matrices(write_run, folder, **changes):

@@ -6,9 +6,9 @@ from PIL import Image
 from torch import nn
 
 from prorandconv import ProRandConvError
+from prorandconv.lab import tasks as classification
 from prorandconv.lab.data import ImageFormat
 from prorandconv.lab.run.predict import image_files, predict
-from prorandconv.lab.tasks import classification
 
 FORMAT = ImageFormat(8, (0.5,) * 3, (0.5,) * 3, base_augmentation=False)
 COLOURS = ("red", "green", "blue")

@@ -16,7 +16,7 @@ from prorandconv.lab.run.result import RunState, selected
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import train
 from prorandconv.lab.study.plan import Reading
-from prorandconv.lab.tasks.classification import Accuracy
+from prorandconv.lab.tasks import Accuracy
 
 FILES = (RESULT, METRICS, BEST)
 

@@ -13,7 +13,7 @@ from ..run.config import RunConfig
 from ..run.result import evaluation_of
 from ..study.fingerprints import conflicts, described
 from ..study.table import Cell, Table
-from ..tasks.contract import Evaluation
+from ..tasks import Evaluation
 from .read import Plain, ReportedRun
 
 FREE = ("format", "method", "options", "seed", "data", "data_root", "target_every")

@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined
 
 from ..files import write_text
 from ..study.table import Table
-from ..tasks.contract import Evaluation
+from ..tasks import Evaluation
 from .compare import Comparison, comparisons, table_of
 from .curves import DARK_GROUND, DARK_INK, GROUND, INK
 from .formats.comma_separated import comma_separated
@@ -155,7 +155,7 @@ def shares(counts: Evaluation) -> tuple[tuple[float, ...], ...]:
     """Per cent of each class's images (rows) that were predicted as each class (columns).
 
     Example:
-        >>> from prorandconv.lab.tasks.classification import Accuracy
+        >>> from prorandconv.lab.tasks import Accuracy
         >>> shares(Accuracy(((3, 1), (0, 0))))
         ((75.0, 25.0), (0.0, 0.0))
     """

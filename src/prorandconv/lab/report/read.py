@@ -33,7 +33,7 @@ from ..run.directory import (
 from ..run.result import evaluation_of, selected, validation_score
 from ..study.fingerprints import conflicts, fingerprints
 from ..study.table import STUDY, Table
-from ..tasks.contract import Evaluation
+from ..tasks import Evaluation
 
 REMEDY = "repair or remove it"
 STORED = f"its figures are those stored in {STUDY}"

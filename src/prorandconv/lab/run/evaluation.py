@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data import Benchmark, Images, Samples
-from ..tasks import get_task
-from ..tasks.contract import Evaluation, RunTask
+from ..tasks import Evaluation, RunTask, get_task
 from .config import RunConfig
 from .environment import autocast
 from .signals import StopRequest

@@ -11,8 +11,7 @@ from typing import Any
 from torch import nn
 
 from ..models import macs
-from ..tasks import get_task
-from ..tasks.contract import Evaluation
+from ..tasks import Evaluation, get_task
 from .config import RunConfig
 from .data import RunData
 from .evaluation import Measured

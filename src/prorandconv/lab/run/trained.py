@@ -20,8 +20,7 @@ from ..errors import DataError, RunError
 from ..files import data_root as data_folder
 from ..models import load_weights
 from ..progress import progress
-from ..tasks import get_task
-from ..tasks.contract import Evaluation
+from ..tasks import Evaluation, get_task
 from .checkpoint import State, network_weights, read_state
 from .config import RunConfig
 from .data import network_of, open_benchmark

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ..errors import DivergedError, RunError, StoppedError
 from ..fabric import Fabric
-from ..tasks.contract import Evaluation
+from ..tasks import Evaluation
 from .averaging import WeightAverage
 from .checkpoint import Checkpoints
 from .config import Execution, RunConfig
