@@ -1,12 +1,19 @@
-"""Where data is kept, and how files are written atomically."""
+"""Where data is kept, and how files are written, read, locked and hashed."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from .errors import DataError, LabError
 
 DATA_VARIABLE = "PRORANDCONV_DATA"
 CACHE_VARIABLE = "PRORANDCONV_CACHE"
@@ -79,3 +86,57 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a text file atomically."""
     write_bytes(path, text.encode("utf-8"))
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file atomically."""
+    write_text(path, json.dumps(content, indent=1) + "\n")
+
+
+@contextmanager
+def reading(
+    path: Path, problem: str, remedy: str, kind: type[LabError] = DataError
+) -> Iterator[None]:
+    """Let whatever is raised while a file is read name the file; a damaged one raises anything.
+
+    Args:
+        path: the file.
+        problem: what is wrong if it cannot be read; the reason is added.
+        remedy: what to do then.
+        kind: the error's class.
+    """
+    try:
+        yield
+    except LabError:
+        raise
+    except Exception as error:
+        raise kind.at(path, f"{problem} ({error})", remedy) from error
+
+
+@contextmanager
+def locked(path: Path, busy: LabError, *, wait: bool = False) -> Iterator[None]:
+    """Hold a lock file; the kernel releases it when the process ends, however it ends.
+
+    Args:
+        path: the file; it is made if need be, and stays.
+        busy: raised if another process holds it.
+        wait: wait for that process to end, instead.
+    """
+    lock = FileLock(path, timeout=-1 if wait else 0)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout as error:
+        raise busy from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def digest(*parts: bytes | memoryview | str) -> str:
+    """The SHA-256 of all parts in a row, in hexadecimal; texts count by their UTF-8."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(part.encode() if isinstance(part, str) else part)
+    return total.hexdigest()

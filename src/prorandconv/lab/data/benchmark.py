@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import torch
+
 from ...errors import ProRandConvError
 from ..errors import DataError, did_you_mean
 from .download import Download
@@ -212,4 +214,9 @@ class Benchmark:
         if len(set(known)) < len(known):
             raise ProRandConvError.about("domains", domains, "each domain once")
         loaded = [self.domain(name).load(split) for name in names]
-        return loaded[0] if len(loaded) == 1 else type(loaded[0]).joined(loaded)
+        if len(loaded) == 1:
+            return loaded[0]
+        joined = type(loaded[0]).joined(loaded)
+        counts = torch.tensor([len(one) for one in loaded])
+        joined.domains = torch.arange(len(loaded)).repeat_interleave(counts)
+        return joined

@@ -12,7 +12,7 @@ from typing_extensions import Self
 
 from ...errors import ProRandConvError
 from .pixels import flip, jitter_maps, normalise, resize, translate, warp
-from .samples import Batch, DomainSamples, Samples, chosen_positions
+from .samples import DomainSamples, Pair, Samples, chosen_positions
 from .samples import ImageFormat as ImageFormat
 from .splits import Split, fingerprint
 
@@ -108,7 +108,7 @@ class Images(Samples):
         """The order of an epoch, its base augmentation and its jitter."""
         return EpochPlan.draw(len(self), generator, augment=augment, jitter=jitter)
 
-    def made(self, parts: Sequence[EpochPlan], device: torch.device) -> Iterator[Batch]:
+    def made(self, parts: Sequence[EpochPlan], device: torch.device) -> Iterator[Pair]:
         """Read, augment and normalise batches; see :meth:`Samples.made`."""
         stored = self.stored([part.order for part in parts])
         for part, pixels in zip(parts, stored, strict=True):
@@ -195,6 +195,7 @@ class Subset(Images):
         super().__init__(images.labels[index], images.classes, images.split, images.format, content)
         self.images = images
         self.index = index
+        self.domains = images.domains[index]
 
     def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
         """Read batches of images; see :meth:`Images.stored`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -14,8 +15,19 @@ from typing_extensions import Self
 from ...errors import require
 from .splits import Split
 
-Batch = tuple[Tensor, Tensor]
+Pair = tuple[Tensor, Tensor]
 """Normalised images, and the labels of the images or of all their pixels."""
+
+
+class Batch(NamedTuple):
+    """A mini-batch to learn from."""
+
+    images: Tensor
+    """normalised, float32 ``(N, 3, H, W)``"""
+    labels: Tensor
+    """int64 ``(N,)``, or ``(N, H, W)`` if each pixel has one"""
+    domains: Tensor
+    """the position of each image's domain in the run's ``source``, int64 ``(N,)``"""
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,10 @@ class Plan(Protocol):
 
     Any batch can be made from the plan alone, so that an epoch can be entered in its middle.
     """
+
+    @property
+    def order(self) -> Tensor:
+        """The sample at each position of the epoch."""
 
     def part(self, positions: Tensor) -> Self:
         """The plan of some positions of the epoch."""
@@ -61,6 +77,11 @@ class Samples(ABC):
     def __len__(self) -> int:
         """How many images there are."""
 
+    @cached_property
+    def domains(self) -> Tensor:
+        """The position of each sample's domain among those that were joined, int64 ``(N,)``."""
+        return torch.zeros(len(self), dtype=torch.int64)
+
     @abstractmethod
     def limited(self, count: int | None) -> Samples:
         """So many of these samples, always the same; all if there are no more, or for None."""
@@ -74,7 +95,7 @@ class Samples(ABC):
         """Draw all random numbers of an epoch; without a generator, the stored order."""
 
     @abstractmethod
-    def made(self, parts: Sequence[Any], device: torch.device) -> Iterator[Batch]:
+    def made(self, parts: Sequence[Any], device: torch.device) -> Iterator[Pair]:
         """Make batches, each from its part of the plan of :meth:`plan`."""
 
     def batches(
@@ -128,7 +149,8 @@ class Samples(ABC):
         if drop_last and parts and len(parts[-1]) < batch_size:
             parts.pop()
         require("start", start, 0 <= start <= len(parts), f"a batch from 0 to {len(parts)}")
-        return Batches(self.made, [plan.part(p) for p in parts[start:]], torch.device(device))
+        wanted = [plan.part(positions) for positions in parts[start:]]
+        return Batches(self.made, wanted, torch.device(device), self.domains)
 
 
 class Batches:
@@ -136,19 +158,26 @@ class Batches:
 
     def __init__(
         self,
-        made: Callable[[Sequence[Any], torch.device], Iterator[Batch]],
+        made: Callable[[Sequence[Any], torch.device], Iterator[Pair]],
         parts: Sequence[Plan],
         device: torch.device,
+        domains: Tensor,
     ) -> None:
         self._made = made
         self._parts = parts
         self._device = device
+        self._domains = domains
 
     def __len__(self) -> int:
         return len(self._parts)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Pair]:
         return self._made(self._parts, self._device)
+
+    def with_domains(self) -> Iterator[Batch]:
+        """The same batches with the domain of each image."""
+        for part, (images, labels) in zip(self._parts, self, strict=True):
+            yield Batch(images, labels, self._domains[part.order].to(images.device))
 
 
 class DomainSamples(Samples):

@@ -13,7 +13,7 @@ from typing_extensions import Self
 from ...errors import ProRandConvError
 from .masks import UNLABELLED
 from .pixels import normalise
-from .samples import Batch, DomainSamples, ImageFormat, Samples, chosen_positions
+from .samples import DomainSamples, ImageFormat, Pair, Samples, chosen_positions
 from .scene_augmentation import DRAWS, augmented, cropped
 from .splits import Split, fingerprint
 
@@ -66,7 +66,7 @@ class Scenes(Samples):
         order = torch.randperm(len(self), generator=generator)
         return ScenePlan(order, torch.rand(len(self), DRAWS, generator=generator), augment)
 
-    def made(self, parts: Sequence[ScenePlan], device: torch.device) -> Iterator[Batch]:
+    def made(self, parts: Sequence[ScenePlan], device: torch.device) -> Iterator[Pair]:
         """Read, crop, augment and normalise batches; see :meth:`Samples.made`."""
         scenes = self.stored([position for part in parts for position in part.order.tolist()])
         form = self.format
@@ -131,6 +131,7 @@ class SceneSubset(Scenes):
         content = fingerprint([scenes.fingerprint, str(len(self.index))])
         super().__init__(scenes.classes, scenes.split, scenes.format, content)
         self.scenes = scenes
+        self.domains = scenes.domains[self.index]
 
     def __len__(self) -> int:
         return len(self.index)
