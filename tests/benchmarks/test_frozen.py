@@ -1,5 +1,7 @@
 """All ways of the comparison have as many images in a step, with the labels of their pictures."""
 
+import json
+
 import frozen
 import pytest
 import torch
@@ -32,3 +34,8 @@ def test_frozen_copies_have_a_draw_each():
 def test_the_table_has_means_and_deviations_over_seeds():
     found = {"accuracy": {"ERM": {"average": [40.0, 42.0], "mnist": [98.0, 99.0]}}}
     assert frozen.table(found).splitlines()[-1] == "| ERM | 41.0 ± 1.4 | 98.5 ± 0.7 |"
+
+
+def test_the_page_has_the_table_of_the_stored_figures():
+    stored = json.loads(frozen.OUTPUT.read_text())
+    assert f"{frozen.BEGIN}\n\n{frozen.table(stored)}\n\n{frozen.END}" in frozen.PAGE.read_text()

@@ -1,3 +1,5 @@
+import json
+
 import goals
 import pytest
 
@@ -22,9 +24,9 @@ def test_what_was_not_measured_is_left_open():
     assert goal.cell({"64 px": {"ratio": 2.0}}, 64) == "2.0×"
 
 
-def test_the_manuals_table_is_replaced_and_nothing_else():
-    manual = f"before\n{goals.BEGIN}\nold\n{goals.END}\nafter\n"
-    assert goals.into_page(manual, "new") == f"before\n{goals.BEGIN}\nnew\n{goals.END}\nafter\n"
+def test_the_table_of_the_page_is_replaced_and_nothing_else():
+    page = f"before\n{goals.BEGIN}\nold\n{goals.END}\nafter\n"
+    assert goals.into_page(page, "new") == f"before\n{goals.BEGIN}\nnew\n{goals.END}\nafter\n"
 
 
 def test_the_table_tells_of_a_disturbance():
@@ -32,3 +34,9 @@ def test_the_table_tells_of_a_disturbance():
     found = {"machine": machine, "disturbance": 0.25}
     assert "other processes took 25%" in goals.table(found)
     assert "other processes" not in goals.table(found | {"disturbance": 0.01})
+
+
+def test_the_page_has_the_table_of_the_stored_figures():
+    stored = json.loads(goals.OUTPUT.read_text())
+    page = (goals.SPEED / "README.md").read_text()
+    assert goals.into_page(page, goals.table(stored)) == page
