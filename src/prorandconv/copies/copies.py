@@ -14,10 +14,10 @@ from .. import ProRandConvParams
 from ..lab.data.inspection import content_hash
 from ..lab.errors import DataError
 from ..lab.files import write_bytes
-from . import style
 from .masks import Mask, read_mask
 from .picture import encoded, read_picture, resized
 from .settings import Settings
+from .style import apply, draw, generator_for
 from .tree import Picture
 
 LARGEST_WEBP = 16_383
@@ -81,7 +81,7 @@ class Loaded:
         mask = self.mask
         if mask is not None and settings.labels == "move":
             mask = mask.moved(params, settings.ignore_index)
-        return Loaded(style.apply(self.pixels, params), self.conversion, mask)
+        return Loaded(apply(self.pixels, params), self.conversion, mask)
 
 
 def copies_of(picture: Picture, settings: Settings) -> Iterator[Copy]:
@@ -104,8 +104,8 @@ def copies_of(picture: Picture, settings: Settings) -> Iterator[Copy]:
     for copy in settings.numbers:
         params = None
         if copy:
-            generator = style.generator_for(settings.seed, picture.name, copy)
-            params = style.draw(loaded.pixels, augment, generator)
+            generator = generator_for(settings.seed, picture.name, copy)
+            params = draw(loaded.pixels, augment, generator)
         made = loaded.under(params, settings)
         name, mask_target = picture.target(copy, settings.format), picture.mask_target(copy)
         files = {name: encoded(made.pixels, settings.format)}

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from ..errors import ProRandConvError
-from ..lab.data.image_files import FEW
+from ..lab.data.inspection import FEW
 from ..lab.errors import DataError, RunError
 from ..lab.run.signals import end_with_parent
 from .copies import copies_of, store

@@ -10,12 +10,12 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
-from .data import cityscapes_labels
+from .data.cityscapes_labels import CITYSCAPES_CLASSES, CITYSCAPES_COLOURS
 from .data.masks import UNLABELLED
 from .data.scenes import Scenes
 from .pictures import even
 
-GAP = 4
+_GAP = 4
 GOLDEN = 0.618034
 OTHER_NAMES = {"sign": "traffic sign", "vehicle": "car"}
 """Classes by other names than Cityscapes has for them."""
@@ -30,7 +30,7 @@ def colours_of(classes: Sequence[str]) -> Colours:
         >>> colours_of(["road", "disc"])
         ((128, 64, 128), (230, 69, 80))
     """
-    known = dict(zip(cityscapes_labels.CLASSES, cityscapes_labels.COLOURS, strict=True))
+    known = dict(zip(CITYSCAPES_CLASSES, CITYSCAPES_COLOURS, strict=True))
     found = []
     for number, name in enumerate(classes):
         hue = (0.37 + GOLDEN * number) % 1
@@ -89,16 +89,16 @@ def scene_rows(
     font = ImageFont.load_default(14)
     left = max(int(font.getlength(name)) for name, _ in rows) + 16
     shown = [[_reduced(one, height) for one in pictures] for _, pictures in rows]
-    width = left + max(sum(one.width + GAP for one in own) for own in shown)
+    width = left + max(sum(one.width + _GAP for one in own) for own in shown)
     legend = _legend(classes, width)
-    sheet = Image.new("RGB", (width, len(rows) * (height + GAP) + GAP + legend.height), "white")
+    sheet = Image.new("RGB", (width, len(rows) * (height + _GAP) + _GAP + legend.height), "white")
     draw = ImageDraw.Draw(sheet)
     for number, ((name, _), own) in enumerate(zip(rows, shown, strict=True)):
-        top, place = GAP + number * (height + GAP), left
+        top, place = _GAP + number * (height + _GAP), left
         draw.text((8, top + height / 2), name, "black", font, "lm")
         for one in own:
             sheet.paste(one, (place, top))
-            place += one.width + GAP
+            place += one.width + _GAP
     sheet.paste(legend, (0, sheet.height - legend.height))
     return sheet
 
@@ -135,7 +135,7 @@ def _legend(classes: Sequence[str], width: int) -> Image.Image:
             left, row = 8, row + 1
         places.append((left, row))
         left += own
-    legend = Image.new("RGB", (width, (row + 1) * 20 + GAP), "white")
+    legend = Image.new("RGB", (width, (row + 1) * 20 + _GAP), "white")
     draw = ImageDraw.Draw(legend)
     for name, colour, (x, line) in zip(classes, colours_of(classes), places, strict=True):
         draw.rectangle((x, line * 20 + 3, x + 15, line * 20 + 16), colour)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from prorandconv.lab.data.scene_augmentation import DRAWS, augmented, cropped
+from prorandconv.lab.data.scene_augmentation import CROP_DRAWS, augmented, cropped
 
 
 def scene(height=20, width=30):
@@ -13,7 +13,7 @@ def scene(height=20, width=30):
 
 
 def draws(**changes):
-    own = [0.0] * DRAWS
+    own = [0.0] * CROP_DRAWS
     own[3] = own[4] = 0.9  # neither flip nor colours
     for name, value in changes.items():
         own[["scale", "top", "left", "flip"].index(name)] = value

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from .masks import UNLABELLED
 
-CLASSES = (
+CITYSCAPES_CLASSES = (
     *("road", "sidewalk", "building", "wall", "fence", "pole", "traffic light", "traffic sign"),
     *("vegetation", "terrain", "sky", "person", "rider", "car", "truck", "bus", "train"),
     *("motorcycle", "bicycle"),
 )
 """In the order of the train ids."""
 
-COLOURS = (
+CITYSCAPES_COLOURS = (
     *((128, 64, 128), (244, 35, 232), (70, 70, 70), (102, 102, 156), (190, 153, 153)),
     *((153, 153, 153), (250, 170, 30), (220, 220, 0), (107, 142, 35), (152, 251, 152)),
     *((70, 130, 180), (220, 20, 60), (255, 0, 0), (0, 0, 142), (0, 0, 70)),
@@ -24,7 +24,7 @@ COLOURS = (
 
 _LABEL_IDS = (7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33)
 
-LABEL_IDS = dict.fromkeys(range(35), UNLABELLED) | {
+CITYSCAPES_LABEL_IDS = dict.fromkeys(range(35), UNLABELLED) | {
     number: train_id for train_id, number in enumerate(_LABEL_IDS)
 }
 """Cityscapes' label ids."""

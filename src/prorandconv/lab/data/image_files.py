@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
 from typing_extensions import Self
 
 from ...errors import require
 from .decoding import decode
 from .images import DomainImages
+from .inspection import loader
 from .pixels import resize
 from .samples import ImageFormat
 from .splits import Split, fingerprint
 
 CACHE_BYTES = 2 * 1024**3
 """Default limit of decoded images in memory: all of PACS at 224 pixels takes 1.1 GB."""
-
-FEW = 16
-"""So many files are decoded faster than worker processes start."""
 
 
 @dataclass
@@ -80,42 +77,6 @@ class Options:
             return self.workers
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         return min(cores or 1, 8)
-
-
-Item = TypeVar("Item")
-Made = TypeVar("Made")
-
-
-@dataclass(frozen=True)
-class _Each(Dataset[Made], Generic[Item, Made]):
-    """What a function makes of each item."""
-
-    items: Sequence[Item]
-    make: Callable[[Item], Made]
-
-    def __getitem__(self, position: int) -> Made:
-        return self.make(self.items[position])
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-
-def loader(
-    items: Sequence[Item], make: Callable[[Item], Made], *, count: int, workers: int, **how: Any
-) -> DataLoader[Made]:
-    """What a function makes of items, in worker processes unless there are only few to do.
-
-    Args:
-        items: such as files.
-        make: called with one of them.
-        count: how many of them are asked for.
-        workers: how many processes.
-        how: further arguments of the loader, such as its batches.
-    """
-    # Loaders draw a seed for their workers; torch's own generator would miss it, and what a run
-    # draws must not depend on whether its images were cached.
-    how["generator"] = torch.Generator()
-    return DataLoader(_Each(items, make), num_workers=0 if count <= FEW else workers, **how)
 
 
 def _decoded(path: Path, size: int) -> Tensor:

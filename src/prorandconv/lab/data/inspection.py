@@ -10,14 +10,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch.utils.data import DataLoader, Dataset
 
 from ..errors import DataError
 from ..files import cache_folder, write_text
 from ..progress import progress
 from .decoding import decode
-from .image_files import loader
 from .splits import fingerprint
+
+FEW = 16
+"""So many files are decoded faster than worker processes start."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,41 @@ class FileState:
 
 Item = TypeVar("Item", bound=Hashable)
 """An image file, or an image with its mask."""
+
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class _Each(Dataset[Made], Generic[Item, Made]):
+    """What a function makes of each item."""
+
+    items: Sequence[Item]
+    make: Callable[[Item], Made]
+
+    def __getitem__(self, position: int) -> Made:
+        return self.make(self.items[position])
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def loader(
+    items: Sequence[Item], make: Callable[[Item], Made], *, count: int, workers: int, **how: Any
+) -> DataLoader[Made]:
+    """What a function makes of items, in worker processes unless there are only few to do.
+
+    Args:
+        items: such as files.
+        make: called with one of them.
+        count: how many of them are asked for.
+        workers: how many processes.
+        how: further arguments of the loader, such as its batches.
+    """
+    # Loaders draw a seed for their workers; torch's own generator would miss it, and what a run
+    # draws must not depend on whether its images were cached.
+    how["generator"] = torch.Generator()
+    return DataLoader(_Each(items, make), num_workers=0 if count <= FEW else workers, **how)
 
 
 def look_at_image(path: Path) -> FileState:

@@ -21,7 +21,7 @@ HUE = 0.1
 BLUR = (0.15, 1.3)
 """Range of the blur's width in pixels."""
 
-DRAWS = 14
+CROP_DRAWS = 14
 """Numbers in [0, 1) that a crop needs: scale, two of the place, flip, whether colours change, four
 factors and their order, width of the blur."""
 

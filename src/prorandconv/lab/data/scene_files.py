@@ -12,8 +12,8 @@ from typing_extensions import Self
 
 from ..errors import DataError
 from .decoding import decode
-from .image_files import Options, loader
-from .inspection import FileState, content_hash
+from .image_files import Options
+from .inspection import FileState, content_hash, loader
 from .masks import MaskEncoding
 from .samples import ImageFormat
 from .scenes import DomainScenes

@@ -14,7 +14,7 @@ from ...errors import ProRandConvError
 from .masks import UNLABELLED
 from .pixels import normalise
 from .samples import DomainSamples, ImageFormat, Pair, Samples, chosen_positions
-from .scene_augmentation import DRAWS, augmented, cropped
+from .scene_augmentation import CROP_DRAWS, augmented, cropped
 from .splits import Split, fingerprint
 
 IGNORED = -100
@@ -27,7 +27,7 @@ class ScenePlan:
 
     order: Tensor
     draws: Tensor | None = None
-    """of each crop, ``(N, DRAWS)`` in [0, 1); None: whole scenes"""
+    """of each crop, ``(N, CROP_DRAWS)`` in [0, 1); None: whole scenes"""
     augment: bool = False
     """whether crops are scaled, flipped, recoloured and blurred"""
 
@@ -64,7 +64,7 @@ class Scenes(Samples):
         if generator is None:
             return ScenePlan(torch.arange(len(self)))
         order = torch.randperm(len(self), generator=generator)
-        return ScenePlan(order, torch.rand(len(self), DRAWS, generator=generator), augment)
+        return ScenePlan(order, torch.rand(len(self), CROP_DRAWS, generator=generator), augment)
 
     def made(self, parts: Sequence[ScenePlan], device: torch.device) -> Iterator[Pair]:
         """Read, crop, augment and normalise batches; see :meth:`Samples.made`."""

@@ -16,7 +16,7 @@ from .picture import shown
 from .sheet import Row, Sheet
 
 DEVIATIONS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-PAPER = 0.5
+STD = 0.5
 """σ_γ and σ_β of the paper."""
 PARTS: dict[str, tuple[ContrastPart, ...]] = {
     "all parts": ("standardise", "affine", "tanh"),
@@ -25,7 +25,7 @@ PARTS: dict[str, tuple[ContrastPart, ...]] = {
     "no tanh": ("standardise", "affine"),
     "none": (),
 }
-DRAWS = 2
+CONTRAST_DRAWS = 2
 
 
 def contrast(image: Tensor, seed: int) -> Sheet:
@@ -33,7 +33,7 @@ def contrast(image: Tensor, seed: int) -> Sheet:
     original = shown(image)
     standard = ProRandConv(gamma_std=1.0, beta_std=1.0)
     generator = torch.Generator().manual_seed(seed)
-    draws = [standard.draw(image, generator) for _ in range(DRAWS)]
+    draws = [standard.draw(image, generator) for _ in range(CONTRAST_DRAWS)]
     rows = []
     for part, by in (("a", "γ"), ("b", "β"), ("c", "")):
         for number, draw in enumerate(draws):
@@ -42,7 +42,7 @@ def contrast(image: Tensor, seed: int) -> Sheet:
             rows.append(Row(name, [original, *pictures], () if number else ("original", *captions)))
     notes = [
         f"All rows of a draw have the same weights, offsets, L and the same normal numbers for γ "
-        f"and β, times σ_γ and σ_β, which are {PAPER} where they do not vary. What is outside "
+        f"and β, times σ_γ and σ_β, which are {STD} where they do not vary. What is outside "
         "[-1, 1] is cut off."
     ]
     return Sheet("Contrast diversification (Fig. 7 (a) to (c))", rows, notes)
@@ -54,10 +54,10 @@ def _columns(image: Tensor, draw: ProRandConvParams, by: str) -> Iterator[tuple[
     assert draw.beta is not None
     if by:
         for deviation in DEVIATIONS:
-            gamma, beta = (deviation, PAPER) if by == "γ" else (PAPER, deviation)
+            gamma, beta = (deviation, STD) if by == "γ" else (STD, deviation)
             params = replace(draw, gamma=draw.gamma * gamma, beta=draw.beta * beta)
             yield f"σ_{by} = {deviation:g}", shown(ProRandConv()(image, params=params))
         return
-    params = replace(draw, gamma=draw.gamma * PAPER, beta=draw.beta * PAPER)
+    params = replace(draw, gamma=draw.gamma * STD, beta=draw.beta * STD)
     for name, parts in PARTS.items():
         yield name, shown(ProRandConv(contrast=parts)(image, params=params))

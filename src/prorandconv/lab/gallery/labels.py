@@ -15,10 +15,10 @@ from ...functional import move_labels
 from .picture import shown
 from .sheet import Row, Sheet
 
-REPEATS = 10
+REPEATED = 10
 """As many as there are: displacements add up."""
-DRAWS = 3
-SCALE = 1.0
+LABELS_DRAWS = 3
+BENT = 1.0
 """σ_Δ in pixels: twice the paper's largest for photos, so that one sees it at this size."""
 OUTLINE = (255, 0, 200)
 
@@ -26,11 +26,11 @@ OUTLINE = (255, 0, 200)
 def labels(image: Tensor, seed: int) -> Sheet:
     """Outlines of the labels on the augmented picture: fixed, moved, and with shared offsets."""
     classes = shades(image)
-    augment = ProRandConv(repeats=REPEATS, offsets=(SCALE, SCALE))
-    shared = ProRandConv(repeats=REPEATS, offsets=(SCALE, SCALE), shared_offsets=True)
+    augment = ProRandConv(repeats=REPEATED, offsets=(BENT, BENT))
+    shared = ProRandConv(repeats=REPEATED, offsets=(BENT, BENT), shared_offsets=True)
     generator = torch.Generator().manual_seed(seed)
     rows = []
-    for number in range(DRAWS):
+    for number in range(LABELS_DRAWS):
         draw = augment.draw(image, generator)
         bent = shared.draw(image, torch.Generator().manual_seed(seed + number))
         bent = replace(bent, weight=draw.weight, gamma=draw.gamma, beta=draw.beta)
@@ -43,12 +43,12 @@ def labels(image: Tensor, seed: int) -> Sheet:
             "shared, moved": outlined(whole, move_labels(classes, bent)),
         }
         captions = () if number else tuple(pictures)
-        rows.append(Row(f"draw {number}\nL = {REPEATS}", list(pictures.values()), captions))
+        rows.append(Row(f"draw {number}\nL = {REPEATED}", list(pictures.values()), captions))
     notes = [
         "The labels are the dark and the bright half of the original; lines are their borders. "
         "With one field of offsets per tap, as in the paper, labels move by the mean over the "
         "taps; with shared offsets, by the field itself. Kernel, γ and β of a row are the same. "
-        f"σ_Δ = {SCALE:g}, twice the paper's largest, so that one sees it."
+        f"σ_Δ = {BENT:g}, twice the paper's largest, so that one sees it."
     ]
     return Sheet("Labels that stay, and labels that move", rows, notes)
 

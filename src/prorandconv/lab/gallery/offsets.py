@@ -19,7 +19,7 @@ SCALES = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
 EXPONENTS = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0)
 SCALE, EXPONENT = 0.5, 10.0
 """What the paper takes for photos; one stays while the other varies."""
-DRAWS = 2
+OFFSETS_DRAWS = 2
 ARROWS = 12
 """Arrows along a side."""
 ARROW = "#0b5fa5"
@@ -30,7 +30,7 @@ def offsets(image: Tensor, seed: int) -> Sheet:
     # White noise has all random numbers of a field: any exponent can be given to it later.
     augment = ProRandConv(offsets=(1.0, 1.0), alpha=0.0)
     generator = torch.Generator().manual_seed(seed)
-    draws = [augment.draw(image, generator) for _ in range(DRAWS)]
+    draws = [augment.draw(image, generator) for _ in range(OFFSETS_DRAWS)]
     parts = (
         ("e", 4, {f"σ_Δ = {scale:g}": (scale, EXPONENT) for scale in SCALES}),
         ("f", 12, {f"α = {power:g}": (SCALE, power) for power in EXPONENTS}),

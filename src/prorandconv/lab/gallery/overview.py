@@ -12,7 +12,7 @@ from ...params import RandConvParams
 from .picture import shown
 from .sheet import Row, Sheet
 
-REPEATS = (1, 2, 3, 4, 6, 8, 10)
+GROWTH = (1, 2, 3, 4, 6, 8, 10)
 SINGLE, PROGRESSIVE = 2, 3
 """Rows of each kind."""
 
@@ -20,21 +20,21 @@ SINGLE, PROGRESSIVE = 2, 3
 def overview(image: Tensor, seed: int) -> Sheet:
     """Columns see equally far: L repetitions of 3×3, or one kernel of 2L + 1."""
     original = shown(image)
-    largest = 2 * REPEATS[-1] + 1
+    largest = 2 * GROWTH[-1] + 1
     single = RandConv((largest,), identity=0.0)
     generator = torch.Generator().manual_seed(seed)
     rows = []
     for number in range(SINGLE):
         params = single.draw(image, generator)
-        pictures = [shown(single(image, params=trimmed(params, 2 * n + 1))) for n in REPEATS]
-        captions = ["original", *(f"k = {2 * n + 1}" for n in REPEATS)] if not number else []
+        pictures = [shown(single(image, params=trimmed(params, 2 * n + 1))) for n in GROWTH]
+        captions = ["original", *(f"k = {2 * n + 1}" for n in GROWTH)] if not number else []
         rows.append(Row(f"RandConv\ndraw {number}", [original, *pictures], captions))
     augment = ProRandConv()
     generator.manual_seed(seed)
     for number in range(PROGRESSIVE):
         draw = augment.draw(image, generator)
-        pictures = [shown(augment(image, params=replace(draw, repeats=n))) for n in REPEATS]
-        captions = ["original", *(f"L = {n}" for n in REPEATS)] if not number else []
+        pictures = [shown(augment(image, params=replace(draw, repeats=n))) for n in GROWTH]
+        captions = ["original", *(f"L = {n}" for n in GROWTH)] if not number else []
         rows.append(Row(f"Pro-RandConv\ndraw {number}", [original, *pictures], captions))
     notes = [
         f"A row is one draw: each kernel of RandConv is the middle of one of {largest}×{largest}, "

@@ -14,7 +14,7 @@ from .picture import shown
 from .sheet import Row, Sheet
 
 WIDTHS = (0.01, 0.3, 0.5, 0.7, 1.0, 2.0, math.inf)
-DRAWS = 4
+SMOOTHING_DRAWS = 4
 
 
 def smoothing(image: Tensor, seed: int) -> Sheet:
@@ -23,7 +23,7 @@ def smoothing(image: Tensor, seed: int) -> Sheet:
     generator = torch.Generator().manual_seed(seed)
     captions = ["original", *(f"σ_g = {width:g}".replace("inf", "∞") for width in WIDTHS)]
     rows = []
-    for number in range(DRAWS):
+    for number in range(SMOOTHING_DRAWS):
         draw = augment.draw(image, generator)
         windows = [gaussian_window(draw.weight.shape[-1], width) for width in WIDTHS]
         pictures = [

@@ -12,15 +12,15 @@ from ...params import ProRandConvParams
 from .picture import shown
 from .sheet import Row, Sheet
 
-REPEATS = (2, 5, 10)
-DRAWS = 3
+STEPS_REPEATS = (2, 5, 10)
+STEPS_DRAWS = 3
 
 
 def steps(image: Tensor, seed: int) -> Sheet:
     """A row for each draw: the steps of the first repetition, then more repetitions."""
     generator = torch.Generator().manual_seed(seed)
     rows = []
-    for number in range(DRAWS):
+    for number in range(STEPS_DRAWS):
         stages = by_stage(image, ProRandConv().draw(image, generator))
         captions = [] if number else list(stages)
         rows.append(Row(f"draw {number}", [shown(one) for one in stages.values()], captions))
@@ -42,7 +42,7 @@ def by_stage(image: Tensor, params: ProRandConvParams) -> dict[str, Tensor]:
         "affine": scaled,
         "tanh: L = 1": scaled.tanh(),
     }
-    for repeats in REPEATS:
+    for repeats in STEPS_REPEATS:
         again = replace(params, repeats=repeats)
         stages[f"L = {repeats}"] = functional.pro_rand_conv(batch, again)
     return {name: result[0] for name, result in stages.items()}

@@ -15,18 +15,18 @@ if TYPE_CHECKING:  # a misspelt name must not wait for torch
     from ..image_files import Options
 
 BENCHMARKS = {
-    "digits": "digits",
-    "pacs": "pacs",
-    "officehome": "officehome",
-    "vlcs": "vlcs",
-    "folder": "user_folder",
-    "digits-mini": "digits_mini",
-    "gtav": "gtav",
-    "street": "street",
-    "segfolder": "user_scenes",
-    "shapes-mini": "shapes_mini",
+    "digits": "digits:digits",
+    "pacs": "pacs:pacs",
+    "officehome": "officehome:officehome",
+    "vlcs": "vlcs:vlcs",
+    "folder": "user_folder:folder",
+    "digits-mini": "digits_mini:digits_mini",
+    "gtav": "gtav:gtav",
+    "street": "street:street",
+    "segfolder": "user_scenes:segfolder",
+    "shapes-mini": "shapes_mini:shapes_mini",
 }
-"""Modules beside this one, each with a function ``benchmark(root, options)``, by benchmark."""
+"""Functions of modules beside this one, called as ``function(root, options)``, by benchmark."""
 
 
 def get_benchmark(
@@ -54,7 +54,7 @@ def get_benchmark(
     from ..image_files import Options
 
     options = options or Options()
-    made: Benchmark = named(f"{BENCHMARKS[name]}:benchmark", __name__)(data_root(root), options)
+    made: Benchmark = named(BENCHMARKS[name], __name__)(data_root(root), options)
     if options.image_size not in (None, made.image_size):
         raise ProRandConvError.about(
             "image_size",

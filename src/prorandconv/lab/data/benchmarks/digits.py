@@ -173,7 +173,7 @@ def _downloads(folder: Path) -> Iterator[Download]:
             yield Download(domain, part, (url,), md5, folder / name)
 
 
-def benchmark(root: Path, options: Options) -> Benchmark:
+def digits(root: Path, options: Options) -> Benchmark:
     """Digits: trained on MNIST's first 10,000 images, tested on the other domains."""
     folder = folder_of(root, "digits", "Digits")
     return Benchmark(

@@ -144,7 +144,7 @@ class _MadeLayout(Layout):
             return read_npz(path, part)
 
 
-def benchmark(root: Path, options: Options) -> Benchmark:
+def digits_mini(root: Path, options: Options) -> Benchmark:
     """Digits in small: trained on 3,000 images of MNIST, tested on four unseen domains."""
     folder = home()
     return Benchmark(

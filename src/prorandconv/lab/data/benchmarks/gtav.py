@@ -10,7 +10,13 @@ import numpy as np
 
 from ...errors import DataError
 from ..benchmark import Benchmark, Domain, Findings, Published
-from ..cityscapes_labels import CLASSES, COLOURS, LABEL_IDS, MAPILLARY, SYNTHIA
+from ..cityscapes_labels import (
+    CITYSCAPES_CLASSES,
+    CITYSCAPES_COLOURS,
+    CITYSCAPES_LABEL_IDS,
+    MAPILLARY,
+    SYNTHIA,
+)
 from ..folders import folder_of, photo_format
 from ..image_files import Options
 from ..masks import Colours, FirstChannel, LabelIds, MaskEncoding
@@ -20,7 +26,7 @@ from ..splits import Split
 UNFIT = frozenset((15188, 17705, *range(20801, 20861)))
 """Scenes of GTAV to leave out: two are blank, sixty have masks of other sizes."""
 
-PUBLISHED: Published = {
+GTAV_PUBLISHED: Published = {
     "gtav": {"all": 24_966 - len(UNFIT)},
     "cityscapes": {"test": 500},
     "bdd100k": {"test": 1_000},
@@ -28,7 +34,7 @@ PUBLISHED: Published = {
 }
 """SYNTHIA's depends on which of its 9,400 scenes are taken for validation."""
 
-SOURCES = """\
+GTAV_SOURCES = """\
 GTAV        https://download.visinf.tu-darmstadt.de/data/from_games: gtav/images/<number>.png and
             gtav/labels/<number>.png; for the published split, gtav/split.mat or the folders
             gtav/{images,labels}/{train,valid,test}
@@ -161,21 +167,21 @@ def _split_of(path: Path) -> dict[str, set[int]]:
         ) from error
 
 
-def benchmark(root: Path, options: Options) -> Benchmark:
+def gtav(root: Path, options: Options) -> Benchmark:
     """From a game to real streets and another simulator, with the 19 classes of Cityscapes."""
     form = photo_format(ROBUSTNET_RECIPE, options)
-    count = len(CLASSES)
+    count = len(CITYSCAPES_CLASSES)
 
     def streets(name: str, encoding: MaskEncoding, *accepted: Layout) -> Domain:
         kind = Source if name == "gtav" else Streets
         folder = folder_of(root, name)
-        return kind(name, folder, CLASSES, form, options, encoding, accepted=accepted)
+        return kind(name, folder, CITYSCAPES_CLASSES, form, options, encoding, accepted=accepted)
 
     png, jpg = ".png", ".jpg"
     cityscapes = Layout("leftImg8bit/val", "gtFine/val", "_leftImg8bit.png", "_gtFine_labelIds.png")
     members: Mapping[str, Domain] = {
-        "gtav": streets("gtav", Colours(COLOURS), Layout("images", "labels", png, png)),
-        "cityscapes": streets("cityscapes", LabelIds(count, LABEL_IDS), cityscapes),
+        "gtav": streets("gtav", Colours(CITYSCAPES_COLOURS), Layout("images", "labels", png, png)),
+        "cityscapes": streets("cityscapes", LabelIds(count, CITYSCAPES_LABEL_IDS), cityscapes),
         "bdd100k": streets(
             "bdd100k",
             LabelIds(count),
@@ -197,12 +203,12 @@ def benchmark(root: Path, options: Options) -> Benchmark:
     }
     return Benchmark(
         name="gtav",
-        classes=CLASSES,
+        classes=CITYSCAPES_CLASSES,
         format=form,
         network="deeplabv3plus-resnet50",
         recipe=ROBUSTNET_RECIPE,
         members=members,
-        published=PUBLISHED,
-        sources=SOURCES,
+        published=GTAV_PUBLISHED,
+        sources=GTAV_SOURCES,
         task="segmentation",
     )

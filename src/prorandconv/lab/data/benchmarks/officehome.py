@@ -16,35 +16,35 @@ _CLASSES = """
     radio refrigerator ruler scissors screwdriver shelf sink sneakers soda speaker spoon tv table
     telephone toothbrush toys trash_can webcam
 """
-CLASSES = tuple(_CLASSES.split())
+OFFICEHOME_CLASSES = tuple(_CLASSES.split())
 
-SPELLINGS: dict[str, tuple[str, ...]] = {
+OFFICEHOME_SPELLINGS: dict[str, tuple[str, ...]] = {
     "art": ("Art",),
     "clipart": ("Clipart",),
     "product": ("Product",),
     "real_world": ("Real World", "RealWorld", "Real"),
 }
 
-PUBLISHED: Published = {
+OFFICEHOME_PUBLISHED: Published = {
     "art": {"all": 2427},
     "clipart": {"all": 4365},
     "product": {"all": 4439},
     "real_world": {"all": 4357},
 }
 
-SOURCES = """\
+OFFICEHOME_SOURCES = """\
 OfficeHome   https://www.hemanthdv.org/officeHomeDataset.html, unpacked as
              officehome/{Art,Clipart,Product,Real World}/<class>/*.jpg"""
 
 
-def benchmark(root: Path, options: Options) -> Benchmark:
+def officehome(root: Path, options: Options) -> Benchmark:
     """OfficeHome, about 15,500 images."""
     return folder_benchmark(
         "officehome",
         folder_of(root, "officehome", "OfficeHomeDataset_10072016"),
-        domains=SPELLINGS,
-        classes=CLASSES,
+        domains=OFFICEHOME_SPELLINGS,
+        classes=OFFICEHOME_CLASSES,
         options=options,
-        published=PUBLISHED,
-        sources=SOURCES,
+        published=OFFICEHOME_PUBLISHED,
+        sources=OFFICEHOME_SOURCES,
     )

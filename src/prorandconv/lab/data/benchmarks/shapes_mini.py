@@ -58,7 +58,7 @@ class _DrawnDomain(Domain):
         )
 
 
-def benchmark(root: Path, options: Options) -> Benchmark:
+def shapes_mini(root: Path, options: Options) -> Benchmark:
     """Three classes of shapes: trained on plain ones, tested on textured and inverted ones."""
     form = photo_format(RECIPE, options)
     return Benchmark(

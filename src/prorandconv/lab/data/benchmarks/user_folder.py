@@ -9,11 +9,11 @@ from ..benchmark import Benchmark
 from ..folders import domains_in, folder_benchmark, sub_folders
 from ..image_files import Options
 
-SOURCES = """\
+FOLDER_SOURCES = """\
 your own   <data root>/<domain>/<class>/<image>: at least two domains with the same classes"""
 
 
-def benchmark(root: Path, options: Options) -> Benchmark:
+def folder(root: Path, options: Options) -> Benchmark:
     """Whatever is in the root: its folders are the domains, theirs are the classes."""
     homes = domains_in(root, "<domain>/<class>/<image>")
     found = {home.name: {path.name for path in sub_folders(home)} for home in homes}
@@ -38,6 +38,6 @@ def benchmark(root: Path, options: Options) -> Benchmark:
         domains=dict.fromkeys(found, ()),
         classes=classes,
         options=options,
-        sources=SOURCES,
+        sources=FOLDER_SOURCES,
         user_data=True,
     )

@@ -11,13 +11,13 @@ from ..image_files import Options
 from ..masks import UNLABELLED
 from ..scene_folders import ROBUSTNET_RECIPE, scene_benchmark
 
-SOURCES = """\
+SEGFOLDER_SOURCES = """\
 your own   <data root>/<domain>/images/<name>.jpg and <data root>/<domain>/masks/<name>.png for at
            least two domains; <data root>/classes.txt names a class a line, the first being the one
            that masks call 0; pixels of 255 have no class"""
 
 
-def benchmark(root: Path, options: Options) -> Benchmark:
+def segfolder(root: Path, options: Options) -> Benchmark:
     """Whatever is in the root: its folders are the domains."""
     return scene_benchmark(
         "segfolder",
@@ -27,7 +27,7 @@ def benchmark(root: Path, options: Options) -> Benchmark:
         recipe=ROBUSTNET_RECIPE,
         network="deeplabv3plus-resnet50",
         options=options,
-        sources=SOURCES,
+        sources=SEGFOLDER_SOURCES,
         user_data=True,
     )
 
