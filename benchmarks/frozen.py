@@ -27,8 +27,8 @@ from torch import Tensor, nn
 
 import prorandconv as prc
 from prorandconv.lab.data import get_benchmark
+from prorandconv.lab.data.augmentation import normalise
 from prorandconv.lab.data.images import labelled
-from prorandconv.lab.data.pixels import normalise
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "augment" / "README.md"
 OUTPUT = PAGE.parent / "runs" / "frozen.json"

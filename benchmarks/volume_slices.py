@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 import prorandconv as prc
-from prorandconv.lab.pictures import picture_rows
+from prorandconv.lab.sheets import picture_rows
 
 SIZE = (48, 96, 96)
 PLANES = (8, 16, 24, 32, 40)

@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from prorandconv import ProRandConvParams
-from prorandconv.copies.copies import copies_of, store
+from prorandconv.copies.pictures import copies_of, store
 from prorandconv.copies.settings import Operator, Settings
 from prorandconv.copies.tree import Picture
 from prorandconv.functional import pro_rand_conv

@@ -1,7 +1,6 @@
 """How much room copies will take, against what they take."""
 
-from prorandconv.copies.estimate import estimate, free_bytes
-from prorandconv.copies.folder import Job, make_copies
+from prorandconv.copies.folder import Job, estimate, free_bytes, make_copies
 from prorandconv.copies.manifest import NAME
 from prorandconv.copies.settings import Settings
 from prorandconv.copies.tree import pictures_in

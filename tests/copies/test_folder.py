@@ -87,7 +87,7 @@ def test_conversions_are_counted(photos, tmp_path):
 
 
 def test_the_number_of_processes_changes_no_byte(photos, tmp_path, tree_bytes, monkeypatch):
-    monkeypatch.setattr("prorandconv.copies.workers.FEW", 0)
+    monkeypatch.setattr("prorandconv.copies.folder.FEW", 0)
     (photos / "bad.png").write_bytes(b"")
     one, two = (copied(photos, tmp_path / str(workers), workers, copies=2) for workers in (1, 2))
     assert one == two

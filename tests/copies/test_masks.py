@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from prorandconv import ProRandConv
-from prorandconv.copies.masks import Mask, read_mask
+from prorandconv.copies.pictures import Mask, read_mask
 from prorandconv.functional import move_labels
 from prorandconv.lab.errors import DataError
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from PIL import Image, ImageOps
 
-from prorandconv.copies.picture import encoded, read_picture, resized, target_size
+from prorandconv.copies.pictures import encoded, read_picture, resized, target_size
 from prorandconv.lab.errors import DataError
 
 from .conftest import noise

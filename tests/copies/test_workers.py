@@ -6,7 +6,7 @@ import pytest
 import torch
 from PIL import Image
 
-from prorandconv.copies import workers
+from prorandconv.copies import folder
 from prorandconv.copies.settings import Settings
 from prorandconv.copies.tree import Picture, pictures_in
 from prorandconv.lab.errors import RunError
@@ -18,7 +18,7 @@ def test_an_option_that_does_not_fit_is_told_with_the_picture(tmp_path):
     Image.fromarray(noise()).save(tmp_path / "a.png")
     Image.fromarray(noise(channels=1)).save(tmp_path / "mask.png")
     picture = Picture("a.png", tmp_path / "a.png", "a", (tmp_path / "mask.png", "a.png"))
-    made = workers.make(picture, Settings(labels="move", ignore_index=300), tmp_path / "out")
+    made = folder.make(picture, Settings(labels="move", ignore_index=300), tmp_path / "out")
     assert made.problem.startswith(f"{tmp_path / 'a.png'}: ignore_index: got 300")
     assert made.entries == []
 
@@ -28,7 +28,7 @@ def test_this_process_has_its_threads_back_afterwards(photos, tmp_path):
     torch.set_num_threads(2)
     pictures = pictures_in(photos).pictures
     threads = [
-        torch.get_num_threads() for _ in workers.all_made(pictures, Settings(), tmp_path / "out", 1)
+        torch.get_num_threads() for _ in folder.all_made(pictures, Settings(), tmp_path / "out", 1)
     ]
     after = torch.get_num_threads()
     torch.set_num_threads(before)
@@ -46,7 +46,7 @@ def test_a_process_that_was_killed_is_a_sentence(photos, tmp_path, monkeypatch):
         def shutdown(self, **options):
             pass
 
-    monkeypatch.setattr(workers, "ProcessPoolExecutor", Pool)
-    monkeypatch.setattr(workers, "FEW", 0)
+    monkeypatch.setattr(folder, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(folder, "FEW", 0)
     with pytest.raises(RunError, match=r"a worker process was killed.*resume"):
-        list(workers.all_made(pictures_in(photos).pictures, Settings(), tmp_path / "out", 2))
+        list(folder.all_made(pictures_in(photos).pictures, Settings(), tmp_path / "out", 2))

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from prorandconv.lab.data.images import ImageFormat, InMemoryImages
-from prorandconv.lab.pictures import contact_sheet, picture_rows
+from prorandconv.lab.sheets import contact_sheet, picture_rows
 
 
 def flat(*colours):

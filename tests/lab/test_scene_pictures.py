@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from prorandconv.lab.scene_pictures import (
+from prorandconv.lab.sheets import (
     coloured,
     colours_of,
     overlaid,

@@ -2,23 +2,187 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import json
+import multiprocessing
+import shutil
+import signal
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import torch
 from filelock import FileLock, Timeout
 
 from ..errors import ProRandConvError
-from ..lab.errors import DataError
+from ..lab.data.inspection import FEW
+from ..lab.errors import DataError, RunError
 from ..lab.files import WRITING
 from ..lab.progress import progress
-from .estimate import as_size, estimate, free_bytes
+from ..lab.run.signals import end_with_parent
 from .manifest import NAME, Header, Manifest
+from .pictures import copies_of, store
 from .settings import Settings
 from .tree import Picture, Tree, pictures_in, with_masks
-from .workers import all_made
+
+AHEAD = 4
+"""So many pictures wait for each process."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What became of one picture: entries for the manifest, or a problem."""
+
+    name: str
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    problem: str = ""
+
+
+def all_made(
+    pictures: Sequence[Picture], settings: Settings, target: Path, workers: int
+) -> Iterator[Made]:
+    """Make and store the copies of all pictures, in their order.
+
+    Args:
+        pictures: which to copy.
+        settings: how.
+        target: folder to write to.
+        workers: how many processes; few pictures are copied in this one.
+    """
+    if workers < 2 or len(pictures) <= FEW:
+        with one_thread():
+            for picture in pictures:
+                yield make(picture, settings, target)
+        return
+    # A forked process could not use threads that were there before.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(workers, len(pictures)), context, _begin)
+    waiting: deque[Future[Made]] = deque()
+    try:
+        for picture in pictures:
+            waiting.append(pool.submit(make, picture, settings, target))
+            if len(waiting) >= AHEAD * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool:
+        raise RunError(
+            "a worker process was killed, perhaps for want of memory; run the same command to "
+            "resume, with fewer --workers or a smaller --size"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def make(picture: Picture, settings: Settings, target: Path) -> Made:
+    """Make and store the copies of one picture."""
+    entries = []
+    try:
+        for copy in copies_of(picture, settings):
+            store(target, copy.files)
+            entries.append(copy.entry)
+    except DataError as error:
+        return Made(picture.name, problem=str(error))
+    except ProRandConvError as error:  # of an option that does not fit this picture
+        return Made(picture.name, problem=f"{picture.path}: {error}")
+    return Made(picture.name, entries)
+
+
+def _begin() -> None:
+    """What each process does first."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent ends them
+    torch.set_num_threads(1)
+    end_with_parent()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread: several may add numbers up in another order."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+TRIED = 8
+SECONDS = 10.0
+"""So many pictures are tried, and fewer if they take longer than this."""
+BLOCK = 4096
+"""Bytes that files are rounded up to on most disks."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the copies of some pictures take.
+
+    Attributes:
+        files: how many pictures are written, masks not counted.
+        file_bytes: of all files.
+        manifest_bytes: of the manifest.
+        seconds: on one core.
+        tried: how many pictures this is estimated from; 0 if none of them could be read.
+    """
+
+    files: int
+    file_bytes: int
+    manifest_bytes: int
+    seconds: float
+    tried: int
+
+    @property
+    def total_bytes(self) -> int:
+        """Of everything."""
+        return self.file_bytes + self.manifest_bytes
+
+
+def estimate(pictures: Sequence[Picture], settings: Settings) -> Estimate:
+    """Make one copy of a few pictures from all over the folder, and store none."""
+    once = replace(settings, copies=1)
+    taken, noted, made, tried = 0, 0, 0, 0
+    began = time.monotonic()
+    for picture in pictures[:: max(len(pictures) // TRIED, 1)][:TRIED]:
+        if tried and time.monotonic() - began > SECONDS:
+            break
+        with suppress(DataError):  # is reported when its turn comes
+            copies = list(copies_of(picture, once))
+            made += len(copies)
+            tried += 1
+            noted += sum(len(json.dumps(copy.entry)) for copy in copies)
+            contents = [content for copy in copies for content in copy.files.values()]
+            taken += sum(-(-len(content) // BLOCK) * BLOCK for content in contents)
+    seconds = time.monotonic() - began
+    files = len(pictures) * len(settings.numbers)
+    scale = files / max(made, 1)
+    return Estimate(files, int(taken * scale), int(noted * scale), seconds * scale, tried)
+
+
+def free_bytes(folder: Path) -> int:
+    """Free room where a folder is, or will be."""
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def as_size(count: int) -> str:
+    """A number of bytes for people.
+
+    Example:
+        >>> as_size(999), as_size(23_400), as_size(5_200_000_000)
+        ('999 B', '23 kB', '5.2 GB')
+    """
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= scale:
+            value = count / scale
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}"
+    return f"{count} B"
+
 
 LOCK = ".lock"
 

@@ -15,10 +15,9 @@ from .. import ProRandConvParams
 from ..lab.data.decoding import read_image
 from ..lab.data.inspection import content_hash
 from ..lab.errors import DataError
-from .copies import Loaded
+from .folder import one_thread
 from .manifest import NAME, find
-from .picture import encoded
-from .workers import one_thread
+from .pictures import Loaded, encoded
 
 
 def remade(path: Path, source: Path | None = None, masks: Path | None = None) -> bytes:

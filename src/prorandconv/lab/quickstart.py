@@ -21,12 +21,12 @@ from .. import ProRandConv
 from .data import get_benchmark
 from .data.images import labelled
 from .files import replacing, write_text
-from .pictures import picture_rows
 from .report.looks import LOOKS
 from .run.config import Execution, RunConfig
 from .run.display import duration
 from .run.result import Result
 from .run.training import train
+from .sheets import picture_rows
 
 METHODS = {"erm": "ERM", "pro-randconv": "Pro-RandConv"}
 NAMES = {

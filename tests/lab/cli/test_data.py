@@ -7,16 +7,18 @@ import pytest
 from PIL import Image
 
 from prorandconv.lab.data import DataError, get_benchmark
-from prorandconv.lab.data.benchmarks import digits, pacs
-from prorandconv.lab.pictures import contact_sheet
+from prorandconv.lab.data.benchmarks import digits, photos
+from prorandconv.lab.sheets import contact_sheet
 
 
 @pytest.fixture
 def small_pacs(tmp_path, write, monkeypatch):
     """PACS as if four images of each class had been published."""
-    write.tree(tmp_path / "pacs", ("art_painting", "cartoon", "photo", "sketch"), pacs.PACS_CLASSES)
-    published = {name: {"all": (4,) * 7} for name in pacs.PACS_SPELLINGS}
-    monkeypatch.setattr(pacs, "PUBLISHED", published)
+    write.tree(
+        tmp_path / "pacs", ("art_painting", "cartoon", "photo", "sketch"), photos.PACS_CLASSES
+    )
+    published = {name: {"all": (4,) * 7} for name in photos.PACS_SPELLINGS}
+    monkeypatch.setattr(photos, "PACS_PUBLISHED", published)
     return tmp_path
 
 
@@ -32,7 +34,7 @@ class TestList:
     ):
         monkeypatch.setenv("PRORANDCONV_CACHE", str(mini_cache))
         write.idx(tmp_path / "digits", train=24, test=12)
-        write.tree(tmp_path / "pacs", ["art_painting"], pacs.PACS_CLASSES)
+        write.tree(tmp_path / "pacs", ["art_painting"], photos.PACS_CLASSES)
         code, out, _ = run("data", "list", "--data-root", tmp_path)
         assert code == 0
         assert row(out, "digits", "mnist", "24 train, 12 test")

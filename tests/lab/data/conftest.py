@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from prorandconv.lab.data import Options, get_benchmark
-from prorandconv.lab.data.benchmarks.pacs import PACS_CLASSES as PACS
+from prorandconv.lab.data.benchmarks.photos import PACS_CLASSES as PACS
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import shutil
 
-from prorandconv.lab.data.benchmarks.pacs import PACS_CLASSES as PACS
+from prorandconv.lab.data.benchmarks.photos import PACS_CLASSES as PACS
 from prorandconv.lab.run.values import DataIdentity
 
 

@@ -6,15 +6,15 @@ import pytest
 import torch
 from PIL import Image
 
-from prorandconv.lab.data import DataError, Options, get_benchmark, image_files
+from prorandconv.lab.data import DataError, Options, get_benchmark, stores
+from prorandconv.lab.data.augmentation import resize
 from prorandconv.lab.data.decoding import decode
-from prorandconv.lab.data.pixels import resize
 
 
 def test_a_second_epoch_reads_no_file(open_benchmark, own, monkeypatch):
     images = open_benchmark("folder", own).load("day", "test")
     first = list(images.batches(8))
-    monkeypatch.setattr(image_files, "decode", None)
+    monkeypatch.setattr(stores, "decode", None)
     second = list(images.batches(8))
     assert all(torch.equal(a[0], b[0]) for a, b in zip(first, second, strict=True))
 

@@ -5,8 +5,8 @@ import torch
 
 from prorandconv import ProRandConvError
 from prorandconv.lab.data import ImageFormat, Options, get_benchmark
+from prorandconv.lab.data.augmentation import normalise
 from prorandconv.lab.data.images import InMemoryImages
-from prorandconv.lab.data.pixels import normalise
 
 
 def generator(seed=0):

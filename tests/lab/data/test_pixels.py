@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from prorandconv.lab.data.pixels import flip, jitter_maps, resize, translate, warp
+from prorandconv.lab.data.augmentation import flip, jitter_maps, resize, translate, warp
 
 
 def test_resizing_keeps_a_plain_image_plain():

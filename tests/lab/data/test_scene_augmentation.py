@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from prorandconv.lab.data.scene_augmentation import CROP_DRAWS, augmented, cropped
+from prorandconv.lab.data.augmentation import CROP_DRAWS, augmented, cropped
 
 
 def scene(height=20, width=30):

@@ -5,8 +5,8 @@ import torch
 
 from prorandconv.errors import ProRandConvError
 from prorandconv.lab.data import get_benchmark
-from prorandconv.lab.data.image_files import Options
 from prorandconv.lab.data.scenes import IGNORED
+from prorandconv.lab.data.stores import Options
 
 
 @pytest.fixture

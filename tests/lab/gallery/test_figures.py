@@ -10,15 +10,12 @@ import torch
 from prorandconv import ProRandConv, RandConv
 from prorandconv.functional import move_labels
 from prorandconv.lab.gallery import FIGURES
-from prorandconv.lab.gallery.draws import settled
-from prorandconv.lab.gallery.labels import OUTLINE, labels, outlined, shades
-from prorandconv.lab.gallery.offsets import arrows, deformed
-from prorandconv.lab.gallery.overview import GROWTH as REPEATS
-from prorandconv.lab.gallery.overview import overview, trimmed
-from prorandconv.lab.gallery.picture import read_picture, shown
+from prorandconv.lab.gallery.blocks import GROWTH as REPEATS
+from prorandconv.lab.gallery.blocks import STEPS_REPEATS as MORE
+from prorandconv.lab.gallery.blocks import by_stage, overview, settled, trimmed
+from prorandconv.lab.gallery.deformation import OUTLINE, arrows, deformed, labels, outlined, shades
 from prorandconv.lab.gallery.receptive import extent, mean_influence, single, stacked
-from prorandconv.lab.gallery.steps import STEPS_REPEATS as MORE
-from prorandconv.lab.gallery.steps import by_stage
+from prorandconv.lab.sheets import read_picture, shown
 
 ORIGINALS = Path(__file__).parents[3] / "docs" / "gallery" / "originals"
 

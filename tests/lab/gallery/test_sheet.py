@@ -1,7 +1,7 @@
 import numpy as np
 from PIL import Image
 
-from prorandconv.lab.gallery.sheet import GAP, TEXT, TITLE, Row, Sheet
+from prorandconv.lab.sheets import GAP, TEXT, TITLE, Row, Sheet
 
 
 def sheet(**parts):

@@ -3,7 +3,7 @@
 import torch
 
 from prorandconv import stress
-from prorandconv.lab.stress.curve import curve
+from prorandconv.lab.stress.figures import curve
 
 
 def test_a_line_has_the_accuracies_of_a_model():

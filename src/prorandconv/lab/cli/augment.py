@@ -47,7 +47,7 @@ class Augment:
     def run(self, out: Console) -> int:
         """Make the copies and say what was done."""
         from ...copies.folder import Job, make_copies
-        from ..data.image_files import Options
+        from ..data.stores import Options
 
         workers = Options(workers=self.workers).processes
         job = Job(self.source, self.target, self.masks, self.settings)
@@ -79,7 +79,7 @@ class Remake:
 
     def run(self, out: Console) -> int:
         """Make it again, and write or compare it."""
-        from ...copies.copies import store
+        from ...copies.pictures import store
         from ...copies.remake import remade, same_pixels
 
         path = self.output or self.picture
@@ -99,8 +99,7 @@ class Remake:
 
 
 def _tell_beforehand(job: Job, tree: Tree, workers: int, out: Console) -> None:
-    from ...copies.estimate import as_size, estimate, free_bytes
-    from ...copies.folder import refuse_other_content
+    from ...copies.folder import as_size, estimate, free_bytes, refuse_other_content
     from ..run.display import duration
 
     refuse_other_content(job.target)

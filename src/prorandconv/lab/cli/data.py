@@ -94,7 +94,7 @@ class DataCheck(OneBenchmark):
     def run(self, out: Console) -> int:
         """Print counts beside the published ones, then what is wrong."""
         benchmark = self.benchmark()
-        from ..data.checks import check, published_total  # after the name is known to be right
+        from ..data.benchmark import check, published_total  # after the name is known to be right
         from ..files import data_root
 
         reports = list(check(benchmark))
@@ -159,8 +159,7 @@ class DataShow(OneBenchmark):
         from ..data.images import labelled
         from ..data.scenes import Scenes
         from ..files import replacing
-        from ..pictures import contact_sheet
-        from ..scene_pictures import scene_sheet
+        from ..sheets import contact_sheet, scene_sheet
 
         benchmark = self.benchmark()
         for domain in benchmark.present():

@@ -92,7 +92,7 @@ class Gallery:
             raise ProRandConvError.about("--size", self.size, "32 pixels or more")
         from ..files import replacing
         from ..gallery import FIGURES
-        from ..gallery.picture import read_picture
+        from ..sheets import read_picture
 
         for picture, targets in paths.items():
             image = read_picture(picture, self.size)

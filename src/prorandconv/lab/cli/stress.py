@@ -130,8 +130,7 @@ class Stress:
         """Write the files; returns their names."""
         from ..files import replacing, write_bytes, write_text
         from ..report.curves import render
-        from ..stress.curve import curve
-        from ..stress.failures import failures
+        from ..stress.figures import curve, failures
 
         title = result["title"]
         plot = render(curve({**before, title: result}), "png")

@@ -7,10 +7,10 @@ from .benchmarks import BENCHMARKS, get_benchmark
 
 if TYPE_CHECKING:
     from .benchmark import Benchmark
-    from .image_files import Options
     from .images import Images
     from .samples import ImageFormat, Samples
     from .splits import Split
+    from .stores import Options
 else:
     from ...lazy import on_first_use
 
@@ -20,7 +20,7 @@ else:
             "Benchmark": "benchmark",
             "ImageFormat": "samples",
             "Images": "images",
-            "Options": "image_files",
+            "Options": "stores",
             "Samples": "samples",
             "Split": "splits",
         },

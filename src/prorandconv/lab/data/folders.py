@@ -10,11 +10,11 @@ from pathlib import Path
 from ..errors import DataError, did_you_mean
 from .benchmark import PHOTO_RECIPE, Benchmark, Counts, Domain, Findings, Published, Recipe
 from .decoding import SUFFIXES
-from .image_files import FolderImages, ImageFile, Options
 from .images import DomainImages
 from .inspection import inspect, intact, look_at_image
 from .samples import ImageFormat
 from .splits import PublishedList, Split, find_lists, stratified_split
+from .stores import FolderImages, ImageFile, Options
 
 _NOT_DATA = frozenset({"thumbs.db", "desktop.ini"})
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from typing_extensions import Self
 
 from ...errors import ProRandConvError
-from .pixels import flip, jitter_maps, normalise, resize, translate, warp
+from .augmentation import flip, jitter_maps, normalise, resize, translate, warp
 from .samples import DomainSamples, Pair, Samples, chosen_positions
 from .samples import ImageFormat as ImageFormat
 from .splits import Split, fingerprint

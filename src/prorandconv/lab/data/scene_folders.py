@@ -11,12 +11,11 @@ from ..errors import DataError
 from .benchmark import Benchmark, Counts, Domain, Findings, Published, Recipe
 from .decoding import SUFFIXES
 from .folders import images_in, photo_format
-from .image_files import Options
 from .inspection import inspect, intact
 from .masks import LabelIds, MaskEncoding
 from .samples import ImageFormat
-from .scene_files import FileScenes, SceneFile, look_at_scene
 from .splits import SPLITS, Split, block_split
+from .stores import FileScenes, Options, SceneFile, look_at_scene
 
 ROBUSTNET_RECIPE = Recipe(
     image_size=768,

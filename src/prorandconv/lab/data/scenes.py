@@ -11,10 +11,9 @@ from torch import Tensor
 from typing_extensions import Self
 
 from ...errors import ProRandConvError
+from .augmentation import CROP_DRAWS, augmented, cropped, normalise
 from .masks import UNLABELLED
-from .pixels import normalise
 from .samples import DomainSamples, ImageFormat, Pair, Samples, chosen_positions
-from .scene_augmentation import CROP_DRAWS, augmented, cropped
 from .splits import Split, fingerprint
 
 IGNORED = -100

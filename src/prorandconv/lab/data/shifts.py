@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from ... import shifts
+from .augmentation import warp
 from .images import Images, Subset
-from .pixels import warp
 from .splits import fingerprint
 
 LIMIT = 300

@@ -11,8 +11,7 @@ from .arrays import ArrayDomain
 from .benchmarks import get_benchmark
 from .folders import folder_of
 from .readers import Arrays, write_npz
-from .synthetic.mnist_m import blend, read_photos
-from .synthetic.rendered import Style, fonts_of_machine, render
+from .rendered import Style, blend, fonts_of_machine, read_photos, render
 
 SYN_TEST_IMAGES = 9_553
 

@@ -6,15 +6,10 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from .contrast import contrast
-from .draws import draws
-from .labels import labels
-from .offsets import offsets
-from .overview import overview
+from ..sheets import Sheet
+from .blocks import contrast, draws, overview, smoothing, steps
+from .deformation import labels, offsets
 from .receptive import receptive
-from .sheet import Sheet
-from .smoothing import smoothing
-from .steps import steps
 
 FIGURES: dict[str, Callable[[Tensor, int], Sheet]] = {
     "overview": overview,

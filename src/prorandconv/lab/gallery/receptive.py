@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ... import ProRandConv, RandConv
 from ...functional import pro_rand_conv, random_conv
-from .overview import trimmed
-from .sheet import Row, Sheet
+from ..sheets import Row, Sheet
+from .blocks import trimmed
 
 REPEATS = (1, 2, 3, 5, 7, 10)
 LARGEST = 2 * REPEATS[-1] + 1

@@ -14,11 +14,10 @@ from torch import Tensor
 from ..data import Options, Samples, get_benchmark
 from ..data.scenes import Scenes
 from ..methods.augmenting import to_pixels
-from ..pictures import even, picture_rows
 from ..run.config import RunConfig
 from ..run.predict import segmented
 from ..run.trained import load_trained
-from ..scene_pictures import coloured, colours_of, scene_rows
+from ..sheets import coloured, colours_of, even, picture_rows, scene_rows
 from .read import ReportedRun
 
 IMAGES, DRAWS = 10, 4

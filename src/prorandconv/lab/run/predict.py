@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from ...errors import ProRandConvError
 from ..data import ImageFormat
+from ..data.augmentation import normalise, resize
 from ..data.decoding import SUFFIXES, decode
-from ..data.pixels import normalise, resize
 from ..errors import DataError
 from ..files import replacing
-from ..scene_pictures import colours_of, overlaid, palette_image
+from ..sheets import colours_of, overlaid, palette_image
 from ..tasks import get_task
 from .environment import autocast
 

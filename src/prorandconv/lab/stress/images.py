@@ -8,9 +8,9 @@ from pathlib import Path
 from ...errors import ProRandConvError
 from ..data import Images, Options, Split
 from ..data.folders import images_in, spelling, sub_folders
-from ..data.image_files import FolderImages, ImageFile
 from ..data.images import Subset, labelled
 from ..data.inspection import intact, look_at_image
+from ..data.stores import FolderImages, ImageFile
 from ..errors import DataError, did_you_mean
 from .model import Model
 

@@ -18,8 +18,8 @@ from torch import Tensor
 from ...errors import ProRandConvError
 from ..data import Images
 from ..data.arrays import ArrayDomain, channels_first
+from ..data.augmentation import resize
 from ..data.images import InMemoryImages
-from ..data.pixels import resize
 from ..paper import Row, rows_of
 from ..progress import progress
 from ..run.directory import RESULT

@@ -9,8 +9,8 @@ from PIL import Image
 from scipy.io import savemat
 
 from prorandconv.lab.data import get_benchmark
-from prorandconv.lab.data.cityscapes_labels import CITYSCAPES_CLASSES as CLASSES
-from prorandconv.lab.data.cityscapes_labels import CITYSCAPES_COLOURS as COLOURS
+from prorandconv.lab.data.masks import CITYSCAPES_CLASSES as CLASSES
+from prorandconv.lab.data.masks import CITYSCAPES_COLOURS as COLOURS
 from prorandconv.lab.errors import DataError
 
 SIZE = (4, 6)

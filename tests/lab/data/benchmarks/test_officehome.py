@@ -1,6 +1,6 @@
 """OfficeHome by its names."""
 
-from prorandconv.lab.data.benchmarks.officehome import OFFICEHOME_CLASSES as OFFICEHOME
+from prorandconv.lab.data.benchmarks.photos import OFFICEHOME_CLASSES as OFFICEHOME
 
 
 def test_officehome_as_it_is_published(open_benchmark, tmp_path, write):

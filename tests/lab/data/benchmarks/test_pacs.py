@@ -3,7 +3,7 @@
 import pytest
 
 from prorandconv.lab.data import DataError, get_benchmark
-from prorandconv.lab.data.benchmarks.pacs import PACS_CLASSES as PACS
+from prorandconv.lab.data.benchmarks.photos import PACS_CLASSES as PACS
 
 
 def test_pacs_has_the_papers_domains_in_its_order(open_benchmark, pacs):

@@ -12,18 +12,18 @@ from ...files import data_root
 
 if TYPE_CHECKING:  # a misspelt name must not wait for torch
     from ..benchmark import Benchmark
-    from ..image_files import Options
+    from ..stores import Options
 
 BENCHMARKS = {
     "digits": "digits:digits",
-    "pacs": "pacs:pacs",
-    "officehome": "officehome:officehome",
-    "vlcs": "vlcs:vlcs",
-    "folder": "user_folder:folder",
+    "pacs": "photos:pacs",
+    "officehome": "photos:officehome",
+    "vlcs": "photos:vlcs",
+    "folder": "own:folder",
     "digits-mini": "digits_mini:digits_mini",
-    "gtav": "gtav:gtav",
-    "street": "street:street",
-    "segfolder": "user_scenes:segfolder",
+    "gtav": "streets:gtav",
+    "street": "streets:street",
+    "segfolder": "own:segfolder",
     "shapes-mini": "shapes_mini:shapes_mini",
 }
 """Functions of modules beside this one, called as ``function(root, options)``, by benchmark."""
@@ -51,7 +51,7 @@ def get_benchmark(
     """
     if name not in BENCHMARKS:
         raise unknown_name("benchmark", name, BENCHMARKS)
-    from ..image_files import Options
+    from ..stores import Options
 
     options = options or Options()
     made: Benchmark = named(BENCHMARKS[name], __name__)(data_root(root), options)

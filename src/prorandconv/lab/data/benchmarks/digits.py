@@ -13,7 +13,6 @@ from ..arrays import DIGIT_NAMES, ArrayDomain, FileLayout, Layout, NpzLayout
 from ..benchmark import DIGITS_RECIPE, Benchmark, Published
 from ..download import Download
 from ..folders import folder_of
-from ..image_files import Options
 from ..images import ImageFormat
 from ..readers import (
     Arrays,
@@ -26,6 +25,7 @@ from ..readers import (
     read_png_list,
     read_usps,
 )
+from ..stores import Options
 
 FORMAT = ImageFormat(32, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5), base_augmentation=False)
 

@@ -14,11 +14,10 @@ from ...errors import DataError
 from ...files import cache_folder
 from ..arrays import DIGIT_NAMES, PARTS, ArrayDomain, Layout
 from ..benchmark import DIGITS_RECIPE, Benchmark, Published
-from ..image_files import Options
 from ..readers import Arrays, read_npz, write_npz
+from ..rendered import Style, blend, embedded_typefaces, render
 from ..splits import fingerprint
-from ..synthetic.mnist_m import blend
-from ..synthetic.rendered import Style, embedded_typefaces, render
+from ..stores import Options
 from .digits import FORMAT
 
 Pixels = NDArray[np.uint8]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from prorandconv.lab.data.synthetic.mnist_m import blend
+from prorandconv.lab.data.rendered import blend
 
 
 def test_blending_is_the_absolute_difference_with_a_crop():

@@ -1,4 +1,4 @@
-"""Digits in many typefaces, the way SYN was made: size, rotation, colour, clutter and blur vary."""
+"""Digits that are made: in many typefaces, as SYN, and blended into photos, as MNIST-M."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
-from ...errors import DataError
-from ...progress import progress
+from ..errors import DataError
+from ..progress import progress
+from .decoding import SUFFIXES, decode
 
 Pixels = NDArray[np.uint8]
 
@@ -202,3 +203,51 @@ def embedded_typefaces() -> list[Path]:
             folder, f"{', '.join(missing)} missing", "install matplotlib from its wheel"
         )
     return [folder / name for name in EMBEDDED]
+
+
+def blend(digits: Pixels, photos: Sequence[Pixels], random: np.random.Generator) -> Pixels:
+    """Invert random crops of photos where the digits are.
+
+    Args:
+        digits: ``(N, H, W)``, bright on dark.
+        photos: ``(height, width, 3)`` each, at least as large as a digit.
+        random: chooses photo and crop.
+
+    Returns:
+        ``(N, H, W, 3)``: abs(crop - digit).
+    """
+    count, height, width = digits.shape
+    blended = np.empty((count, height, width, 3), np.uint8)
+    for digit, result in zip(digits, blended, strict=True):
+        photo = photos[int(random.integers(len(photos)))]
+        top = random.integers(photo.shape[0] - height + 1)
+        left = random.integers(photo.shape[1] - width + 1)
+        crop = photo[top : top + height, left : left + width].astype(np.int16)
+        result[:] = np.abs(crop - digit[..., None])
+    return blended
+
+
+def read_photos(folder: Path, *, at_least: int) -> list[Pixels]:
+    """All photos in a folder and those below, in order of their paths: BSDS500 as it comes.
+
+    Args:
+        folder: where to look.
+        at_least: side that a photo must have to be of use; smaller ones are left out.
+    """
+    if not folder.is_dir():
+        raise DataError.at(folder, "no such folder", "expected photos, such as BSDS500's images")
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.casefold() in SUFFIXES)
+    photos = []
+    with progress("reading photos", len(paths), unit="photos") as advance:
+        for path in paths:
+            pixels = decode(path).pixels
+            if pixels.shape[0] == 3 and min(pixels.shape[1:]) >= at_least:
+                photos.append(np.ascontiguousarray(pixels.permute(1, 2, 0).numpy()))
+            advance(1)
+    if not photos:
+        raise DataError.at(
+            folder,
+            f"no colour photo of {at_least} × {at_least} pixels or more among {len(paths)} images",
+            "name a folder of photos, such as BSDS500/data/images",
+        )
+    return photos

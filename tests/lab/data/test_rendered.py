@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from prorandconv.lab.data.synthetic.rendered import EMBEDDED, Style, embedded_typefaces, render
+from prorandconv.lab.data.rendered import EMBEDDED, Style, embedded_typefaces, render
 
 
 def test_embedded_typefaces_draw_ten_different_digits():

@@ -1,4 +1,4 @@
-"""The paper's Fig. 7 (e) and (f): how far offsets reach, and how smooth they are."""
+"""Figures of the offsets: Fig. 7 (e) and (f), and labels that stay or move with the picture."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import math
 from dataclasses import replace
 
 import torch
+import torch.nn.functional as F
 from PIL import Image, ImageDraw
 from torch import Tensor
+from torchvision.transforms.v2 import functional as tvf
 
 from ... import ProRandConv
+from ...functional import move_labels
 from ...params import ProRandConvParams
 from ...synthesis import Noise
-from .picture import shown
-from .sheet import Row, Sheet
+from ..sheets import Row, Sheet, shown
 
 SCALES = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
 EXPONENTS = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0)
@@ -88,3 +90,55 @@ def _draw_arrow(pen: ImageDraw.ImageDraw, x: float, y: float, to_x: float, to_y:
         for turn in (0.5, -0.5)
     ]
     pen.polygon([(to_x, to_y), *sides], ARROW)
+
+
+REPEATED = 10
+"""As many as there are: displacements add up."""
+LABELS_DRAWS = 3
+BENT = 1.0
+"""σ_Δ in pixels: twice the paper's largest for photos, so that one sees it at this size."""
+OUTLINE = (255, 0, 200)
+
+
+def labels(image: Tensor, seed: int) -> Sheet:
+    """Outlines of the labels on the augmented picture: fixed, moved, and with shared offsets."""
+    classes = shades(image)
+    augment = ProRandConv(repeats=REPEATED, offsets=(BENT, BENT))
+    shared = ProRandConv(repeats=REPEATED, offsets=(BENT, BENT), shared_offsets=True)
+    generator = torch.Generator().manual_seed(seed)
+    rows = []
+    for number in range(LABELS_DRAWS):
+        draw = augment.draw(image, generator)
+        bent = shared.draw(image, torch.Generator().manual_seed(seed + number))
+        bent = replace(bent, weight=draw.weight, gamma=draw.gamma, beta=draw.beta)
+        own, whole = augment(image, params=draw), shared(image, params=bent)
+        pictures = {
+            "original": outlined(image, classes),
+            "labels fixed": outlined(own, classes),
+            "labels moved": outlined(own, move_labels(classes, draw)),
+            "shared, fixed": outlined(whole, classes),
+            "shared, moved": outlined(whole, move_labels(classes, bent)),
+        }
+        captions = () if number else tuple(pictures)
+        rows.append(Row(f"draw {number}\nL = {REPEATED}", list(pictures.values()), captions))
+    notes = [
+        "The labels are the dark and the bright half of the original; lines are their borders. "
+        "With one field of offsets per tap, as in the paper, labels move by the mean over the "
+        "taps; with shared offsets, by the field itself. Kernel, γ and β of a row are the same. "
+        f"σ_Δ = {BENT:g}, twice the paper's largest, so that one sees it."
+    ]
+    return Sheet("Labels that stay, and labels that move", rows, notes)
+
+
+def shades(image: Tensor) -> Tensor:
+    """Labels ``(H, W)`` for a picture that has none: its dark half is 0, its bright half 1."""
+    grey: Tensor = tvf.gaussian_blur(image, [9, 9], [2.0, 2.0]).mean(0)
+    return (grey > grey.median()).byte()
+
+
+def outlined(image: Tensor, classes: Tensor) -> Image.Image:
+    """The picture with lines where the class changes."""
+    padded = F.pad(classes[None].float(), (0, 1, 0, 1), mode="replicate")[0]
+    border = (padded[1:, :-1] != classes) | (padded[:-1, 1:] != classes)
+    pixels = torch.tensor(OUTLINE)[:, None, None] / 127.5 - 1
+    return shown(torch.where(border, pixels, image))

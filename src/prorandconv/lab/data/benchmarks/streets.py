@@ -1,4 +1,4 @@
-"""Streets of a game and real ones: GTAV, Cityscapes, BDD-100K, SYNTHIA and Mapillary Vistas."""
+"""Street scenes: GTAV and real streets in full, CARLA and CamVid in small."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ import numpy as np
 
 from ...errors import DataError
 from ..benchmark import Benchmark, Domain, Findings, Published
-from ..cityscapes_labels import (
+from ..folders import folder_of, photo_format
+from ..masks import (
     CITYSCAPES_CLASSES,
     CITYSCAPES_COLOURS,
     CITYSCAPES_LABEL_IDS,
     MAPILLARY,
     SYNTHIA,
+    Colours,
+    FirstChannel,
+    LabelIds,
+    MaskEncoding,
 )
-from ..folders import folder_of, photo_format
-from ..image_files import Options
-from ..masks import Colours, FirstChannel, LabelIds, MaskEncoding
-from ..scene_folders import ROBUSTNET_RECIPE, SceneDomain
+from ..scene_folders import ROBUSTNET_RECIPE, SceneDomain, scene_benchmark
 from ..splits import Split
+from ..stores import Options
 
 UNFIT = frozenset((15188, 17705, *range(20801, 20861)))
 """Scenes of GTAV to leave out: two are blank, sixty have masks of other sizes."""
@@ -211,4 +214,38 @@ def gtav(root: Path, options: Options) -> Benchmark:
         published=GTAV_PUBLISHED,
         sources=GTAV_SOURCES,
         task="segmentation",
+    )
+
+
+STREET_CLASSES = (
+    *("sky", "building", "pole", "road", "sidewalk"),
+    *("vegetation", "sign", "fence", "vehicle", "person"),
+)
+
+STREET_PUBLISHED: Published = {
+    "carla": {"all": 340},
+    "camvid_day": {"all": 193},
+    "camvid_dusk": {"all": 124},
+}
+
+STREET_RECIPE = replace(ROBUSTNET_RECIPE, image_size=320, epochs=60, epochs_multi_source=60)
+
+STREET_SOURCES = """\
+street   street/{carla,camvid_day,camvid_dusk}/{images,masks}: scenes of 480 × 360 pixels, masks
+         with the numbers 0 sky, 1 building, 2 pole, 3 road, 4 sidewalk, 5 vegetation, 6 sign,
+         7 fence, 8 vehicle, 9 person and 255 for none, made from the CARLA simulator and CamVid"""
+
+
+def street(root: Path, options: Options) -> Benchmark:
+    """From synthetic scenes to real ones, with DeepLabV3+ and ResNet-18."""
+    return scene_benchmark(
+        "street",
+        folder_of(root, "street"),
+        domains=tuple(STREET_PUBLISHED),
+        classes=STREET_CLASSES,
+        recipe=STREET_RECIPE,
+        network="deeplabv3plus-resnet18",
+        options=options,
+        published=STREET_PUBLISHED,
+        sources=STREET_SOURCES,
     )

@@ -1,1 +1,0 @@
-"""Data that is made, not downloaded."""
