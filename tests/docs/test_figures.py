@@ -5,7 +5,8 @@ A comment after a number, which no reader sees, has the expression that gives it
     Pro-RandConv reaches 79.1 %<!--= run("digits/150-epochs/pro-randconv-0", "average") -->
 
 A comment on a line of its own gives each figure of the table below it, from ``row`` (the first
-cell of the line) and ``column`` (the head); a cell with a comment of its own is left to that:
+cell of the line) and ``column`` (the head), or None for a number that stands in no file; a cell with
+a comment of its own is left to that:
 
     <!--= study("digits/20-epochs", row, column) -->
 
@@ -243,7 +244,7 @@ def table_faults(expression, lines):
             if MARK.search(cell) or not NUMBER.search(cell):
                 continue
             value = evaluated(expression, row=plain(row), column=column)
-            if not shows(plain(cell), value):
+            if value is not None and not shows(plain(cell), value):
                 yield f"{plain(row)}, {column}: {cell}: {expression} is {value}"
 
 
