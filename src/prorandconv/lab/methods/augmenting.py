@@ -22,7 +22,8 @@ from .learner import Augment, Loss
 
 def divergence(predictions: tuple[Tensor, ...]) -> Tensor:
     """Mean over views and images (or pixels) of KL(p_j || p̄), p̄ being the views' average."""
-    logs = torch.stack([F.log_softmax(view.float(), dim=1) for view in predictions])
+    exact = torch.promote_types(predictions[0].dtype, torch.float32)
+    logs = torch.stack([F.log_softmax(view.to(exact), dim=1) for view in predictions])
     average = logs.exp().mean(0).clamp_min(1e-7).log()
     return (logs.exp() * (logs - average)).sum(2).mean()
 
