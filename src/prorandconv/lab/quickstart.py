@@ -24,7 +24,7 @@ from .files import replacing, write_text
 from .report.looks import LOOKS
 from .run.config import Execution, RunConfig
 from .run.display import duration
-from .run.result import Result
+from .run.stored import Result
 from .run.training import train
 from .sheets import picture_rows
 

@@ -91,6 +91,7 @@ def write_run():
         }
         (home / "environment.json").write_text(json.dumps(environment))
         if done is None:
+            figures = {"epoch": 4, "val_accuracy": 84.0 + seed, "targets": found}
             result = {
                 "config": config.to_mapping(),
                 "hash": home.name,
@@ -98,7 +99,8 @@ def write_run():
                 "classes": list(CLASSES),
                 "averaged": list(TARGETS),
                 "absent": ["numbers"],
-                "best_validation": {"epoch": 4, "targets": found},
+                "best_validation": figures,
+                "last": figures,
             }
             (home / "result.json").write_text(json.dumps(result))
         return home

@@ -31,10 +31,24 @@ def write(tmp_path):
         (home / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         if result:
             found = {"fonts": [[2, 3], [3, 2]], "numbers": [[5, 0], [5, 0]]}
-            targets = {target: {"confusion": counts} for target, counts in found.items()}
+            targets = {
+                name: {"accuracy": 0.0, "confusion": counts} for name, counts in found.items()
+            }
             best = {"epoch": 3, "val_accuracy": 93.5, "average": 45.0, "targets": targets}
-            names = {"averaged": list(found), "absent": [], "classes": ["0", "1"], "data": {}}
-            stored = {"config": config, "best_validation": best, **names}
+            names = {
+                "averaged": list(found),
+                "absent": [],
+                "classes": ["0", "1"],
+                "data": {},
+                "hash": name,
+            }
+            stored = {
+                "hash": name,
+                "config": config,
+                "best_validation": best,
+                "last": best,
+                **names,
+            }
             (home / "result.json").write_text(json.dumps(stored))
         return home
 
@@ -90,8 +104,8 @@ def test_what_cannot_be_read_is_listed_as_damaged_and_the_others_stay(write, tmp
     (write("c") / "config.json").write_text('{"some": "other program"}')
     found = list_runs(tmp_path)
     assert [one.status for one in found] == ["done", "damaged", "damaged"]
-    assert found[1].problems == ("result.json is not a run's result (KeyError('config'))",)
-    assert found[2].problems == ("config.json is not a run's config: benchmark is missing",)
+    assert found[1].problems == ("result.json is damaged (config: Field required)",)
+    assert found[2].problems == ("config.json is not a run's config (benchmark: Field required)",)
 
 
 def test_a_damaged_line_of_metrics_is_told_beside_what_is_left(write, tmp_path):

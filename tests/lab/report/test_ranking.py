@@ -23,10 +23,10 @@ def test_a_result_that_was_kept_without_its_metrics_counts(measured, tmp_path):
     (tmp_path / "3" / "metrics.jsonl").unlink()
     with pytest.raises(ReportError):
         rankings(tmp_path)
-    last = {"epoch": 5, "val_accuracy": 9.0, "val_shifted": 9.0, "average": 9.0}
-    empty = {"averaged": [], "absent": [], "classes": [], "data": {}}
+    last = {"epoch": 5, "val_accuracy": 9.0, "val_shifted": 9.0, "average": 9.0, "targets": {}}
+    empty = {"hash": "0", "averaged": [], "absent": [], "classes": [], "data": {}}
     config = json.loads((tmp_path / "3" / "config.json").read_text())
-    result = {"config": config, "best_validation": last | {"targets": {}}, "last": last, **empty}
+    result = {"config": config, "best_validation": last, "last": last, **empty}
     (tmp_path / "3" / "result.json").write_text(json.dumps(result))
     (found,) = rankings(tmp_path)
     assert (found.runs, found.val, found.val_shifted) == (4, pytest.approx(1), pytest.approx(0.2))

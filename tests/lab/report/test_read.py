@@ -14,7 +14,7 @@ from prorandconv.lab.run.directory import note
 
 def test_a_run_tells_its_targets_time_and_last_epoch(write_run, tmp_path):
     run = ReportedRun.read(write_run(tmp_path, seed=1))
-    assert run.targets["optdigits"].accuracy == 40
+    assert run.targets["optdigits"].score == 40
     assert (run.epoch, run.seconds) == (4, 60)
 
 
@@ -99,7 +99,7 @@ def test_a_run_whose_data_is_gone_is_reported_all_the_same(write_run, tmp_path):
         config |= {"benchmark": "folder", "data_root": str(tmp_path / "gone")}
         (home / name).write_text(json.dumps(stored))
     (study,) = read(tmp_path)
-    assert study.runs[0].targets["fonts"].accuracy == 40
+    assert study.runs[0].targets["fonts"].score == 40
 
 
 DAMAGED = (b'{"epo', b"[]", b"{}", b'{"metho": 1}', b"\xff\xfe\x00", b"null", b"[" * 100_000)
@@ -172,7 +172,7 @@ class TestDamage:
         (study,) = read(tmp_path)
         assert len(study.runs) == 1
         assert study.problems == (
-            "bert: left out: config.json is not a run's config: benchmark is missing",
+            "bert: left out: config.json is not a run's config (benchmark: Field required)",
         )
 
     def test_a_table_with_words_for_figures_is_no_study(self, results):

@@ -208,8 +208,8 @@ class TestCommand:
         sorted(results.rglob("result.json"))[0].write_text("{")
         code, printed, _ = run("report", results)
         assert code == 0
-        assert "result.json cannot be read" in printed
-        assert "result.json cannot be read" in (results / "report" / "index.html").read_text()
+        assert "result.json is damaged" in printed
+        assert "result.json is damaged" in (results / "report" / "index.html").read_text()
 
     def test_there_is_nothing_to_report(self, run, tmp_path):
         code, _, errors = run("report", tmp_path)

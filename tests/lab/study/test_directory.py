@@ -14,16 +14,18 @@ SETTINGS = Settings(seeds=2, epochs=1, everything=True, data_root=Path("nowhere"
 
 
 def stored_result(config, data="1f"):
-    figures = {
-        name: {"accuracy": 40.0 + config.seed}
-        for name in ("svhn", "mnist_m", "usps", "syn", "mnist_m_b")
-    }
+    names = ("svhn", "mnist_m", "usps", "syn", "mnist_m_b")
+    target = {"accuracy": 40.0 + config.seed, "confusion": [[1]]}
+    figures = {"epoch": 1, "val_accuracy": 90.0, "targets": dict.fromkeys(names, target)}
     return {
         "config": config.to_mapping(),
         "hash": config.hash,
         "data": {"train": data * 8, "val": data * 8, "svhn": data * 8},
-        "best_validation": {"epoch": 1, "val_accuracy": 90.0, "targets": figures},
-        "last": {},
+        "classes": ["0"],
+        "averaged": list(names[:4]),
+        "absent": [],
+        "best_validation": figures,
+        "last": figures,
     }
 
 

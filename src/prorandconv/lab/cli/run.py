@@ -194,7 +194,7 @@ CHOICES = {
 
 def targets_table(result: Mapping[str, Any], paper: PaperRow | None) -> Table:
     """Scores on the targets by choice of weights, beside the paper's."""
-    from ..run.result import evaluation_of
+    from ..run.stored import evaluation_of
 
     choices = [name for name in CHOICES if result.get(name)]
     evaluation = evaluation_of(result["config"])

@@ -9,7 +9,7 @@ from ...errors import ProRandConvError
 from ..errors import DivergedError, StoppedError
 from ..run.config import Execution, RunConfig
 from ..run.directory import notes
-from ..run.result import Result
+from ..run.stored import Result
 from ..run.training import train
 
 TRIES = 2

@@ -10,8 +10,7 @@ from typing import Any
 from ..methods import METHODS
 from ..paper import changed_options, paper_row, paper_tables
 from ..run.config import RunConfig
-from ..run.result import evaluation_of
-from ..study.fingerprints import conflicts, described
+from ..run.stored import conflicts, described, evaluation_of
 from ..study.table import Cell, Table
 from ..tasks import Evaluation
 from .read import Plain, ReportedRun

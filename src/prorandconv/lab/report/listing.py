@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ..errors import ReportError
 from ..paper import changed_options
 from ..run.directory import CONFIG, METRICS, RESULT, STATE, RunDirectory, run_directories
-from ..run.result import evaluation_of, selected
+from ..run.stored import evaluation_of, selected
 from .read import ReportedRun
 
 RunStatus = Literal["done", "running", "stopped", "diverged", "empty", "damaged"]

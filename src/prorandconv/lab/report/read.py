@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ProRandConvError
-from ..errors import ReportError
+from ..errors import LabError, ReportError
 from ..run.config import PLACES
 from ..run.directory import (
     BEST,
@@ -30,24 +30,22 @@ from ..run.directory import (
     notes,
     run_directories,
 )
-from ..run.result import evaluation_of, selected, validation_score
-from ..study.fingerprints import conflicts, fingerprints
+from ..run.stored import (
+    StoredConfig,
+    check,
+    conflicts,
+    evaluation_of,
+    fingerprints,
+    read_object,
+    read_result,
+    selected,
+    validation_score,
+)
 from ..study.table import STUDY, Table
 from ..tasks import Evaluation
 
 REMEDY = "repair or remove it"
 STORED = f"its figures are those stored in {STUDY}"
-NEEDED = {
-    "benchmark": str,
-    "source": list,
-    "method": str,
-    "options": dict,
-    "network": str,
-    "epochs": int,
-    "seed": int,
-}
-"""Fields of a config that a report uses, and what they are."""
-
 Plain = dict[str, Any]
 """A JSON object."""
 
@@ -97,9 +95,9 @@ class ReportedRun:
     @classmethod
     def read(cls, path: Path) -> ReportedRun:
         """Read a run's directory; an error only if not even its config can be read."""
-        written = _config(_json(path / CONFIG), path / CONFIG)
+        written = _config(path / CONFIG)
         problems = notes(path)
-        result = _optional(path / RESULT, _result, problems)
+        result = _optional(path / RESULT, read_result, problems)
         environment = _optional(path / ENVIRONMENT, _json, problems) or {}
         times = _lines(path / TIMING, ("training_s", "evaluation_s"), problems)
         config = written if result is None else result["config"]
@@ -246,48 +244,27 @@ def _disagreements(path: Path, written: Plain, config: Plain, result: Plain | No
     return found
 
 
-def _config(stored: Plain, path: Path) -> Plain:
-    for name, kind in NEEDED.items():
-        if not isinstance(stored.get(name), kind):
-            raise ReportError.at(
-                path, f"{path.name} is not a run's config: {name} is missing", REMEDY
-            )
-    if not stored["source"] or not all(isinstance(name, str) for name in stored["source"]):
-        raise ReportError.at(
-            path, f"{path.name} is not a run's config: source is not a list of names", REMEDY
-        )
-    return stored
-
-
-def _targets(result: Plain) -> dict[str, Evaluation]:
-    stored = selected(result)["targets"]
-    kind = evaluation_of(result["config"])
-    return {name: kind.from_mapping(target) for name, target in stored.items()}
-
-
-def _result(path: Path) -> Plain:
+def _config(path: Path) -> Plain:
     stored = _json(path)
     try:
-        _config(stored["config"], path)
-        for target in _targets(stored).values():
-            _ = target.score
-        _ = [list(stored[name]) for name in ("averaged", "absent", "classes")]
-        fingerprints(stored)
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+        check(StoredConfig, stored)
+    except ValueError as error:
         raise ReportError.at(
-            path, f"{path.name} is not a run's result ({error!r})", REMEDY
+            path, f"{path.name} is not a run's config ({error})", REMEDY
         ) from error
     return stored
 
 
+def _targets(result: Plain) -> dict[str, Evaluation]:
+    kind = evaluation_of(result["config"])
+    return {n: kind.from_mapping(target) for n, target in selected(result)["targets"].items()}
+
+
 def _json(path: Path) -> Plain:
     try:
-        stored = json.loads(path.read_text())
+        return read_object(path)
     except (OSError, ValueError, RecursionError) as error:
         raise ReportError.at(path, f"{path.name} cannot be read ({error})", REMEDY) from error
-    if not isinstance(stored, dict):
-        raise ReportError.at(path, f"{path.name} is not a JSON object", REMEDY)
-    return stored
 
 
 def _optional(path: Path, reader: Callable[[Path], Plain], problems: list[str]) -> Plain | None:
@@ -296,8 +273,8 @@ def _optional(path: Path, reader: Callable[[Path], Plain], problems: list[str]) 
         return None
     try:
         return reader(path)
-    except ReportError as error:
-        problems.append(str(error.problem))
+    except LabError as error:
+        problems.append(f"{path.name} {str(error.problem).removeprefix(f'{path.name} ')}")
         return None
 
 

@@ -13,7 +13,7 @@ from ..errors import ReportError
 from ..files import write_text
 from ..paper import paper_tables
 from ..run.display import duration
-from ..study.fingerprints import described
+from ..run.stored import described
 from ..study.paper import STUDIES
 from ..study.table import Table
 from .formats.lines import MISSING, Digits

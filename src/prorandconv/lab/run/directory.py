@@ -9,17 +9,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import safetensors.torch
 from filelock import FileLock, Timeout
 from safetensors import safe_open
-from torch import Tensor
 
 from ...errors import ProRandConvError
 from ..errors import RunError
 from ..files import WRITING, replacing
 from .config import PLACES, RunConfig
+from .stored import Result, read_result
+
+if TYPE_CHECKING:  # a list of runs must not wait for torch
+    from torch import Tensor
 
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
@@ -35,9 +37,6 @@ LOCK = ".lock"
 
 METADATA = "prorandconv"
 """The entry of the weights' metadata with what a user of them must know, as JSON."""
-
-NEEDED = ("config", "hash", "data", "best_validation", "last")
-"""What a result has at least."""
 
 
 class RunDirectory:
@@ -119,20 +118,10 @@ class RunDirectory:
         with open(self.path / name, "a") as file:
             file.write(json.dumps(line) + "\n")
 
-    def result(self) -> dict[str, Any] | None:
+    def result(self) -> Result | None:
         """The result, if the run is done."""
         path = self.path / RESULT
-        if not path.exists():
-            return None
-        try:
-            result: dict[str, Any] = json.loads(path.read_text())
-            if missing := [name for name in NEEDED if name not in result]:
-                raise ValueError(f"{', '.join(missing)} missing")
-        except (ValueError, TypeError) as error:
-            raise RunError.at(
-                path, f"is damaged ({error})", "remove it and run the same command again"
-            ) from error
-        return result
+        return read_result(path) if path.exists() else None
 
     def write_config(self, config: RunConfig) -> None:
         """Write the config, unless the directory is that of another run."""
@@ -174,6 +163,8 @@ class RunDirectory:
             config: the run, whose classes and image format are written too.
             epoch: when they were selected.
         """
+        import safetensors.torch
+
         path = self.path / BEST
         own = config.identity
         about = {

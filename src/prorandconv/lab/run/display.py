@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from ..tasks import get_task
 from .config import Execution, RunConfig
-from .result import validation_score
+from .stored import validation_score
 
 SECONDS_BETWEEN_LINES = 60.0
 """Within an epoch, where there is no bar."""

@@ -11,7 +11,7 @@ from .checkpoint import read_state
 from .config import RunConfig
 from .data import open_benchmark
 from .directory import BEST, RESULT, RunDirectory
-from .result import Result, selected
+from .stored import Result, selected
 from .values import refuse_other_data
 
 

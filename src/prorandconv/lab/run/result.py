@@ -15,32 +15,7 @@ from ..tasks import Evaluation, get_task
 from .config import RunConfig
 from .data import RunData
 from .evaluation import Measured
-
-Result = dict[str, Any]
-"""The content of result.json."""
-
-CHOICES = {"val": "best_validation", "val-shifted": "best_shifted", "last": "last"}
-"""Which weights count: their name in result.json, by what the run's config says."""
-
-
-def selected(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The figures of the weights that count; results of before there was a choice have no name."""
-    figures: Mapping[str, Any] = result[result.get("selected", "best_validation")]
-    return figures
-
-
-def evaluation_of(config: Mapping[str, Any]) -> type[Evaluation]:
-    """What a run's network is measured by; configs of before there were tasks name none.
-
-    Args:
-        config: plain values, as in config.json.
-    """
-    return get_task(config.get("task", "classification")).evaluation
-
-
-def validation_score(metric: str) -> str:
-    """The name of the score on validation samples, in metrics and results."""
-    return f"val_{metric}"
+from .stored import CHOICES, Result, validation_score
 
 
 @dataclass

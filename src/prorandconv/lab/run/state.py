@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from .distributed import Ranks
 from .evaluation import copied
-from .result import CHOICES, RunState
+from .result import RunState
+from .stored import CHOICES
 
 
 class Generators:

@@ -40,9 +40,10 @@ from .optimisation import (
     set_learning_rates,
     try_step,
 )
-from .result import Result, RunState, put_together
+from .result import RunState, put_together
 from .signals import StopRequest, signals
 from .state import Generators, Selection
+from .stored import Result
 
 
 def train(config: RunConfig, execution: Execution | None = None) -> Result:

@@ -22,11 +22,10 @@ from ..run.directory import METRICS, RESULT, STATE, RunDirectory, notes
 from ..run.display import duration
 from ..run.environment import command, environment
 from ..run.finished import finished
-from ..run.result import Result, selected
+from ..run.stored import Result, conflicts, fingerprints, selected
 from ..run.values import changed
-from .fingerprints import conflicts, fingerprints
 from .paper import STUDIES, get_study
-from .plan import check_figures, limited, runs_of
+from .plan import limited, runs_of
 from .settings import Settings
 from .table import STUDY, Table
 
@@ -88,14 +87,8 @@ class StudyDirectory:
             self.failures[outcome.config.hash] = outcome.problem
 
     def _accept(self, key: str, result: Result) -> None:
-        """Use a result, unless it is damaged or on other data than the results before it."""
-        try:
-            data = fingerprints(result)
-            check_figures(result)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            where = self.configs[key].directory(self.runs) / RESULT
-            self.failures[key] = f"{where}: is damaged; remove it and run the same command again"
-            return
+        """Use a result, unless it is on other data than the results before it."""
+        data = fingerprints(result)
         if different := conflicts([self._data, data]):
             self.failures[key] = f"not on the same data as the other runs: {different}"
             return

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import unknown_name
 from ..paper import Row
 from ..run.config import RunConfig
-from ..run.result import Result, evaluation_of, selected, validation_score
+from ..run.stored import Result, selected, validation_score
 from ..tasks import get_task
 from .settings import Settings
 from .table import Axis, Cell, Table, mean_of_all
@@ -37,15 +37,6 @@ class Reading:
         if any(name not in chosen["targets"] for name in self.targets):
             return None
         return statistics.fmean(chosen["targets"][name][metric] for name in self.targets)
-
-
-def check_figures(result: Result) -> None:
-    """Raise whatever comes first if a result has not all that a :class:`Reading` may ask for."""
-    chosen = selected(result)
-    metric = evaluation_of(result["config"]).metric
-    targets = (one[metric] for one in chosen["targets"].values())
-    for figure in (chosen[validation_score(metric)], *targets):
-        float(figure)
 
 
 @dataclass(frozen=True)
