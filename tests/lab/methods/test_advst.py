@@ -44,8 +44,8 @@ def reference_hsv(x, shift):
                 hue = (sextant / 6) % 1 * 2 * math.pi + shift[n, 0]
                 saturation, value = delta / (most + 1e-8) + shift[n, 1], most + shift[n, 2]
                 part = hue / (2 * math.pi) * 6
-                place = math.floor(part) % 6
-                f = part - math.floor(part)
+                place = math.floor(part.item()) % 6
+                f = part - math.floor(part.item())
                 p, q = value * (1 - saturation), value * (1 - f * saturation)
                 t = value * (1 - (1 - f) * saturation)
                 table = [
@@ -67,7 +67,7 @@ def _moved(x, sources):
     def value(_, n, c, i, j):
         height, width = x.shape[2:]
         y, across = sources(n, i, j)
-        top, left = math.floor(y), math.floor(across)
+        top, left = math.floor(y.item()), math.floor(across.item())
         total = x[n, c, 0, 0] * 0
         for row in (top, top + 1):
             for column in (left, left + 1):
