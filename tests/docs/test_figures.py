@@ -220,8 +220,9 @@ def cells(line):
 
 
 def plain(text):
-    """Without addresses of links, emphasis and comments."""
-    return re.sub(r"\]\([^)]*\)|[*`\[]|<!--.*?-->", "", text, flags=re.DOTALL).strip()
+    """Without addresses of links, emphasis, comments and breaks of lines."""
+    text = re.sub(r"\]\([^)]*\)|[*`\[]|<!--.*?-->", "", text, flags=re.DOTALL)
+    return " ".join(text.split())
 
 
 def faults(text):
