@@ -5,13 +5,14 @@ A comment after a number, which no reader sees, has the expression that gives it
     Pro-RandConv reaches 79.1 %<!--= run("digits/150-epochs/pro-randconv-0", "average") -->
 
 A comment on a line of its own gives each figure of the table below it, from ``row`` (the first
-cell of the line) and ``column`` (the head), or None for a number that stands in no file; a cell with
-a comment of its own is left to that:
+cell of the line) and ``column`` (the head), or None for a number that stands in no file; a cell
+with a comment of its own is left to that:
 
     <!--= study("digits/20-epochs", row, column) -->
 
 What a number shows is compared with the value, rounded to as many digits; ``60.2 ± 1.9`` with mean
-and standard deviation over the seeds. Names of files are those below ``docs/results``, without
+and standard deviation over the seeds. A decimal number with a unit of a measurement must have its
+expression. Names of files are those below ``docs/results``, without
 ``runs`` and ending: ``speed/goals`` is ``docs/results/speed/runs/goals.json``.
 """
 
@@ -28,12 +29,21 @@ from scipy.special import stdtrit
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
 PAPER = ROOT / "src" / "prorandconv" / "lab" / "paper.json"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "runs" not in page.parts]
+PAGES = [ROOT / "README.md", *DOCS]
 MARK = re.compile(r"<!--= (.+?) -->", re.DOTALL)
 TABLE = re.compile(rf"^{MARK.pattern}\n\n((?:\|.*\n)+)", re.MULTILINE)
 NUMBER = re.compile(r"[+−-]?\d[\d,]*(?:\.\d+)?")
 SPREAD = re.compile(rf"({NUMBER.pattern})(?: ± ({NUMBER.pattern}))?")
 THEIRS = "the paper's "
+MEASURED = re.compile(
+    r"\d+\.\d+(?: ± [\d.]+)?\s(?:%|×|points|times|ms|s|copies|ahead|behind)(?!\w)"
+)
+"""A number that looks as if it were in a file of results."""
+UNCHECKED = re.compile(
+    r"^```.*?^```|`[^`\n]+`|<!-- (?:made by|table of).*?<!-- end.*?-->", re.MULTILINE | re.DOTALL
+)
+"""Code, and the tables that commands write, which have tests of their own."""
 ALIASES = {
     "baselineerm": "erm",
     "baseline": "erm",
@@ -91,7 +101,7 @@ def stored(name):
 
 
 def key(label):
-    plain = re.sub(r"[^a-z0-9+λ]", "", label.lower())
+    plain = re.sub(r"[^a-z0-9+*]", "", label.lower())
     return ALIASES.get(plain, plain)
 
 
@@ -254,6 +264,18 @@ def test_figures_are_those_of_the_result_files(page):
     assert list(faults(page.read_text())) == []
 
 
+def unproven(text):
+    """Each figure that looks measured and has no expression."""
+    text = UNCHECKED.sub("", TABLE.sub("", text))
+    text = re.sub(rf"{SPREAD.pattern}[^\d|]*?{MARK.pattern}", "", text, flags=re.DOTALL)
+    return [found[0] for found in MEASURED.finditer(text)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_looks_measured_has_its_expression(page):
+    assert unproven(page.read_text()) == []
+
+
 RUN = 'run("digits/150-epochs/pro-randconv-0", "average")'
 ERM = 'study("digits/20-epochs", "ERM", "average")'
 
@@ -302,6 +324,11 @@ def test_each_cell_of_a_table_is_compared_by_its_line_and_column(line, right):
 {line}
 """
     assert (list(faults(text)) == []) is right
+
+
+def test_figures_without_an_expression_are_found():
+    text = f"79.1 %<!--= {RUN} -->, 3.6 points ahead, 2.08 times, `1.5 %`, σ = 0.5, 60.2 ± 1.9 %"
+    assert unproven(text) == ["3.6 points", "2.08 times", "60.2 ± 1.9 %"]
 
 
 def test_a_label_that_the_file_does_not_have_is_an_error():
