@@ -166,6 +166,24 @@ def own_modules(monkeypatch):
     torch.set_num_threads(threads)
 
 
+@pytest.fixture(scope="session")
+def loss_of():
+    """Computes the first loss of a method's learner on one mini-batch."""
+    from prorandconv.lab.data.benchmarks.digits import FORMAT
+    from prorandconv.lab.data.samples import Batch
+    from prorandconv.lab.methods.learner import RunInfo
+
+    def compute(method, network, images, labels, generator=0, format=FORMAT):
+        if isinstance(generator, int):
+            generator = torch.Generator().manual_seed(generator)
+        info = RunInfo(format, 10, 1, 1, 1, None, lambda tensor: tensor)
+        batch = Batch(images, labels, torch.zeros(len(images), dtype=torch.int64))
+        losses = next(method.learner(network, info).step(batch, generator))
+        return next(iter(losses.values()))
+
+    return compute
+
+
 @pytest.fixture
 def mini(mini_cache, own_modules, monkeypatch):
     """digits-mini in a cache of the tests, and the tests' own networks and losses to import."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,47 @@ def classifier(network: nn.Module) -> str:
     if not layers:
         raise ProRandConvError.about("network", type(network).__name__, "a network with layers")
     return layers[-1]
+
+
+@contextmanager
+def hooked(
+    network: nn.Module, layers: Sequence[str], function: Callable[[Tensor], Tensor]
+) -> Iterator[None]:
+    """Put what these layers give through a function, meanwhile."""
+    names = dict(network.named_modules())
+    for layer in layers:
+        if layer not in names:
+            known = ", ".join(name for name, _ in network.named_children())
+            raise ProRandConvError.about("layers", layer, f"layers of the network, such as {known}")
+    hooks = [
+        names[layer].register_forward_hook(lambda module, inputs, output: function(output))
+        for layer in layers
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def features(network: nn.Module, images: Tensor) -> tuple[Tensor, Tensor]:
+    """What enters the last layer with weights, and the logits, in one forward pass.
+
+    Args:
+        network: any; names of its weights stay as they are.
+        images: normalised, ``(N, 3, S, S)``.
+
+    Returns:
+        Features, ``(N, F)`` or ``(N, F, H, W)`` as the last layer takes them, and the output.
+    """
+    entered: list[Tensor] = []
+    layer = network.get_submodule(classifier(network))
+    hook = layer.register_forward_pre_hook(lambda module, inputs: entered.append(inputs[0]))
+    try:
+        logits: Tensor = network(images)
+    finally:
+        hook.remove()
+    return entered[-1], logits
 
 
 def macs(network: nn.Module, image_size: int) -> int:

@@ -116,7 +116,7 @@ def changed_options(run: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
     if (data := config.get("data")) is not None:  # whose images decide what is left to them
         left = [name for name, value in defaults.items() if value == "auto"]
         given = {n: v for n, v in options.items() if n in defaults and n not in left}
-        decided = method_from(config["method"], given).fitted(data["mean"], data["std"])
+        decided = method_from(config["method"], given).with_auto_resolved(data["mean"], data["std"])
         defaults |= {name: getattr(decided, name) for name in left}
     return {n: v for n, v in options.items() if n not in defaults or v != defaults[n]}
 

@@ -78,8 +78,8 @@ def test_options_on_the_command_line_come_before_what_images_decide():
     config = Train.defaults(["--benchmark", "pacs"]).run_config
     assert config.options.output == "auto"
     without = replace(config, options=replace(config.options, contrast=False))
-    assert without.renewed().options.output == "tanh"
-    assert config.renewed().options.output == "pixels"
+    assert without.with_changes().options.output == "tanh"
+    assert config.with_changes().options.output == "pixels"
 
 
 def test_a_misspelt_field_in_a_file_is_refused_with_the_nearest_name(run, tmp_path):

@@ -109,11 +109,11 @@ def test_each_image_has_its_own_draw():
     assert len({tuple(to_pixels(one[None], FORMAT).flatten().tolist()) for one in view}) == 8
 
 
-def test_the_loss_is_cross_entropy_of_originals_and_twelve_times_the_divergence():
+def test_the_loss_is_cross_entropy_of_originals_and_twelve_times_the_divergence(loss_of):
     torch.manual_seed(0)
     x, y = torch.rand(6, 3, SIDE, SIDE) * 2 - 1, torch.arange(6)
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * SIDE * SIDE, 10))
-    found = AugMix().loss(FORMAT)(network, x, y, torch.Generator().manual_seed(5))
+    found = loss_of(AugMix(), network, x, y, 5, FORMAT)
     generator = torch.Generator().manual_seed(5)
     augment = AugMix().augmentation(FORMAT)
     views = [x, augment(x, generator), augment(x, generator)]

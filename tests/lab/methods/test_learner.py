@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from prorandconv.lab.methods import METHODS
 from prorandconv.lab.run.config import Execution
-from prorandconv.lab.run.distributed import Ranks, in_processes
+from prorandconv.lab.run.distributed import Ranks, run_on_ranks
 
 NAMES = ("Simple", "Teacher", "ThreeLosses", "TwoRounds", "Memory")
 ONE = Ranks(torch.device("cpu"))
@@ -34,7 +34,7 @@ def test_one_loss_is_the_plain_loop_bit_for_bit(own, small_run, tmp_path):
     trial.steps(0, 4)
     torch.manual_seed(0)
     network = own.network().train()
-    own.Generators(0, ONE)
+    torch.manual_seed(own.derive_seed(0, "network", 0))
     optimiser = torch.optim.SGD(network.parameters(), config.learning_rate, config.momentum)
     for number in range(4):
         generator = torch.Generator().manual_seed(number)
@@ -61,7 +61,7 @@ def test_all_gradients_of_a_round_are_taken_before_its_first_step(own, small_run
     for group in trials[1].optimisers["style"].param_groups:
         group["lr"] = 0.0  # its step, the first of the round, then changes nothing
     for trial in trials:
-        own.Generators(0, ONE)
+        torch.manual_seed(own.derive_seed(0, "network", 0))
         trial.steps(0, 1)
     styles, networks = ([getattr(t.learner, n) for t in trials] for n in ("style", "network"))
     assert not torch.equal(styles[0].weight, styles[1].weight)
@@ -71,7 +71,7 @@ def test_all_gradients_of_a_round_are_taken_before_its_first_step(own, small_run
 @pytest.mark.slow
 def test_two_processes_keep_equal_weights_and_resume_bit_for_bit(own, small_run, tmp_path):
     execution = Execution(runs=tmp_path, accelerator="cpu", quiet=True)
-    found = in_processes(own.in_each_process, small_run("erm", devices=2), execution)
+    found = run_on_ranks(own.in_each_process, small_run("erm", devices=2), execution)
     assert found.keys() == set(NAMES)
     for kind, (same, weights) in found.items():
         assert same == [True, True], kind

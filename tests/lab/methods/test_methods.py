@@ -1,15 +1,11 @@
-import json
-
 import pytest
 import torch
 import torch.nn.functional as F
 
 from prorandconv import ProRandConvError
-from prorandconv.lab.data.benchmarks.digits import FORMAT
 from prorandconv.lab.methods import METHODS, method_class
 from prorandconv.lab.methods.augmenting import divergence
-from prorandconv.lab.run.config import Execution
-from prorandconv.lab.run.training import train
+from prorandconv.lab.models import LeNet
 
 CLASSIFYING = [name for name in METHODS if not name.startswith("ours-")]
 """Versions of pro-randconv for segmentation are tested in test_ours.py."""
@@ -42,27 +38,38 @@ def batch():
     return torch.rand(6, 3, 32, 32, generator=generator) * 2 - 1, torch.arange(6)
 
 
-def seen_by(method, seed=0, **options):
-    network = Seen()
-    images, labels = batch()
-    generator = torch.Generator().manual_seed(seed)
-    loss = method_class(method)(**options).loss(FORMAT)(network, images, labels, generator)
-    return images, network.images, loss
+@pytest.fixture
+def seen_by(loss_of):
+    """What a method shows the network of a mini-batch, and its loss."""
+
+    def see(method, seed=0, **options):
+        network, (images, labels) = Seen(), batch()
+        loss = loss_of(method_class(method)(**options), network, images, labels, seed)
+        return images, network.images, loss
+
+    return see
 
 
 @pytest.mark.parametrize(("method", "options"), VARIANTS)
-def test_the_loss_falls_in_two_epochs_on_digits_mini(method, options, small_run, tmp_path):
-    config = small_run(
-        method, options=options, epochs=2, learning_rate=0.01, train_images=1200, test_images=20
-    )
-    train(config, Execution(runs=tmp_path, quiet=True))
-    lines = (config.directory(tmp_path) / "metrics.jsonl").read_text().splitlines()
-    first, second = (json.loads(line)["train_loss"] for line in lines)
-    assert second < first
+def test_each_method_but_erm_learns_something_else_than_erm(method, options, loss_of):
+    torch.manual_seed(0)
+    network, (images, labels) = LeNet(10), batch()
+    own = method_class(method)(**options)
+    losses = [loss_of(own, network, images, labels, seed) for seed in range(6)]
+    erm = F.cross_entropy(network(images), labels)
+    assert all(loss.requires_grad for loss in losses)
+    assert all(torch.equal(loss, erm) for loss in losses) == (method == "erm")
+
+
+def test_each_method_that_is_drawn_has_a_label_of_its_own():
+    labels = [method_class(name)().style for name in METHODS]
+    shown = [style.label for style in labels if style is not None]
+    assert len(set(shown)) == len(shown)
+    assert method_class("progressive")(weights="different").style.label == "Progressive (Diff)"
 
 
 @pytest.mark.parametrize("method", CLASSIFYING)
-def test_a_state_of_the_generator_decides_the_loss(method):
+def test_a_state_of_the_generator_decides_the_loss(seen_by, method):
     torch.manual_seed(1)
     _, once, loss = seen_by(method)
     torch.manual_seed(1)
@@ -72,20 +79,19 @@ def test_a_state_of_the_generator_decides_the_loss(method):
 
 
 @pytest.mark.parametrize("method", CLASSIFYING)
-def test_no_method_draws_from_the_networks_generator(method):
+def test_no_method_draws_from_the_networks_generator(loss_of, method):
     before = torch.get_rng_state()
     network, generator = Seen(), torch.Generator().manual_seed(0)
-    loss = method_class(method)().loss(FORMAT)
-    loss(network, torch.zeros(6, 3, 32, 32), torch.arange(6), generator)
+    loss_of(method_class(method)(), network, torch.zeros(6, 3, 32, 32), torch.arange(6), generator)
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_erm_learns_from_the_images_as_they_are():
+def test_erm_learns_from_the_images_as_they_are(seen_by):
     images, seen, _ = seen_by("erm")
     assert torch.equal(images, seen)
 
 
-def test_pro_randconv_learns_from_original_and_augmented_images_in_one_pass():
+def test_pro_randconv_learns_from_original_and_augmented_images_in_one_pass(seen_by):
     images, seen, _ = seen_by("pro-randconv")
     assert seen.shape[0] == 12
     assert torch.equal(seen[:6], images)
@@ -93,11 +99,11 @@ def test_pro_randconv_learns_from_original_and_augmented_images_in_one_pass():
 
 
 @pytest.mark.parametrize(("selection", "count"), [("augmented", 6), ("both", 12), (0.5, 6)])
-def test_every_selection_strategy_is_an_option(selection, count):
+def test_every_selection_strategy_is_an_option(seen_by, selection, count):
     assert seen_by("pro-randconv", selection=selection)[1].shape[0] == count
 
 
-def test_the_components_can_be_switched_off():
+def test_the_components_can_be_switched_off(seen_by):
     _, seen, _ = seen_by(
         "pro-randconv",
         contrast=False,
@@ -110,18 +116,18 @@ def test_the_components_can_be_switched_off():
     assert torch.equal(seen, plain)
 
 
-def test_randconv_takes_three_views_of_the_original():
+def test_randconv_takes_three_views_of_the_original(seen_by):
     assert seen_by("randconv")[1].shape[0] == 18
     assert seen_by("randconv", consistency=False)[1].shape[0] == 6
 
 
-def test_mixing_never_leaves_images_as_they_are():
+def test_mixing_never_leaves_images_as_they_are(seen_by):
     for seed in range(20):
         images, seen, _ = seen_by("randconv", seed, consistency=False, mix=True)
         assert not torch.equal(images, seen)
 
 
-def test_without_mixing_half_of_the_views_are_the_original():
+def test_without_mixing_half_of_the_views_are_the_original(seen_by):
     same = [torch.equal(*seen_by("randconv", s, consistency=False)[:2]) for s in range(200)]
     assert 70 < sum(same) < 130
 
@@ -135,7 +141,7 @@ def test_equal_predictions_do_not_diverge_and_others_do_by_the_definition():
     assert divergence((one, other, third)).item() == pytest.approx(expected.item(), rel=1e-5)
 
 
-def test_lambda_is_5_and_with_mixing_10():
+def test_lambda_is_5_and_with_mixing_10(seen_by):
     def at(weight, mix):
         return seen_by("randconv", 3, consistency_weight=weight, mix=mix)[2]
 
@@ -143,17 +149,16 @@ def test_lambda_is_5_and_with_mixing_10():
         assert torch.equal(at(None, mix), at(weight, mix))
 
 
-def test_grayscale_makes_channels_equal():
+def test_grayscale_makes_channels_equal(seen_by):
     seen = seen_by("grayscale", p=1.0)[1]
     assert torch.allclose(seen[:, 0], seen[:, 1])
 
 
-def test_a_users_function_is_a_method_and_its_keywords_are_options(mini):
+def test_a_users_function_is_a_method_and_its_keywords_are_options(loss_of, mini):
     images, labels = batch()
-    network, generator = Seen(), torch.Generator()
-    loss = method_class("own_lab:weighted")(weight=3.0).loss(FORMAT)
+    network, method = Seen(), method_class("own_lab:weighted")(weight=3.0)
     expected = 3 * F.cross_entropy(network(images), labels)
-    assert torch.allclose(loss(network, images, labels, generator), expected)
+    assert torch.allclose(loss_of(method, network, images, labels), expected)
 
 
 def test_a_function_that_cannot_be_imported_is_named():

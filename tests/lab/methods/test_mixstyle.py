@@ -4,16 +4,10 @@ import torch.nn.functional as F
 from torchvision.models import resnet18
 
 from prorandconv import ProRandConvError
-from prorandconv.lab.data.benchmarks.digits import FORMAT
-from prorandconv.lab.methods.mixstyle import MixStyle, hooked, mixed_style, usual_layers
-from prorandconv.lab.models import LeNet, build_classifier
+from prorandconv.lab.methods.mixstyle import MixStyle, mixed_style, usual_layers
+from prorandconv.lab.models import LeNet, build_classifier, features, hooked
 
 X, Y = torch.rand(6, 3, 32, 32, generator=torch.Generator().manual_seed(0)) * 2 - 1, torch.arange(6)
-
-
-def loss_of(network, **options):
-    loss = MixStyle(**options).loss(FORMAT)
-    return loss(network, X, Y, torch.Generator().manual_seed(0))
 
 
 def test_each_channel_gets_the_blend_of_two_means_and_deviations():
@@ -48,30 +42,31 @@ def test_the_usual_layers_are_a_resnets_stages_or_the_first_pooling(network, lay
 
 
 @pytest.mark.parametrize("name", ["lenet", "resnet18"])
-def test_features_are_mixed_while_the_loss_is_computed_and_never_else(name):
+def test_features_are_mixed_while_the_loss_is_computed_and_never_else(loss_of, name):
     torch.manual_seed(0)
     network = build_classifier(name, classes=10, image_size=32).eval()
     plain = F.cross_entropy(network(X), Y)
     names = list(network.state_dict())
-    assert not torch.allclose(loss_of(network, p=1.0), plain)
-    assert torch.equal(loss_of(network, p=0.0), plain)
+    assert not torch.allclose(loss_of(MixStyle(p=1.0), network, X, Y), plain)
+    assert torch.equal(loss_of(MixStyle(p=0.0), network, X, Y), plain)
     assert torch.equal(F.cross_entropy(network(X), Y), plain)
     assert list(network.state_dict()) == names
     assert not any(module._forward_hooks for module in network.modules())
 
 
-def test_each_layer_is_mixed_in_about_half_of_the_mini_batches():
+def test_each_layer_is_mixed_in_about_half_of_the_mini_batches(loss_of):
     network = LeNet(10).eval()
     plain = F.cross_entropy(network(X), Y)
-    loss, generator = MixStyle().loss(FORMAT), torch.Generator().manual_seed(0)
-    same = sum(torch.equal(loss(network, X, Y, generator), plain) for _ in range(60))
+    generator = torch.Generator().manual_seed(0)
+    losses = [loss_of(MixStyle(), network, X, Y, generator) for _ in range(60)]
+    same = sum(torch.equal(loss, plain) for loss in losses)
     assert 18 <= same <= 42
 
 
-def test_hooks_are_removed_when_the_network_fails():
+def test_hooks_are_removed_when_the_network_fails(loss_of):
     network = torch.nn.Sequential(torch.nn.MaxPool2d(2), torch.nn.Linear(7, 7))
     with pytest.raises(RuntimeError):
-        loss_of(network)
+        loss_of(MixStyle(), network, X, Y)
     assert not network[0]._forward_hooks
 
 
@@ -83,3 +78,13 @@ def test_a_layer_that_is_not_there_is_named():
 def test_a_network_without_pooling_needs_the_names_of_layers():
     with pytest.raises(ProRandConvError, match="names of layers"):
         usual_layers(torch.nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize("name", ["lenet", "resnet18"])
+def test_features_are_what_the_last_layer_takes(name):
+    network = build_classifier(name, classes=10, image_size=32).eval()
+    entered, logits = features(network, X)
+    *_, last = network.modules()
+    assert torch.equal(last(entered), logits)
+    assert torch.equal(logits, network(X))
+    assert not any(module._forward_pre_hooks for module in network.modules())

@@ -38,14 +38,15 @@ def test_they_are_the_versions_of_the_paper_and_two_more():
 
 
 @pytest.mark.parametrize(("name", "moved"), [("ours-d", 0), ("ours-move", 4), ("ours-shared", 4)])
-def test_half_of_the_images_are_augmented_and_only_their_labels_move(name, moved, monkeypatch):
+def test_half_of_the_images_are_augmented_and_only_their_labels_move(
+    loss_of, name, moved, monkeypatch
+):
     learnt = []
     monkeypatch.setattr(
         augmenting.F, "cross_entropy", lambda logits, labels: learnt.append(labels) or logits.sum()
     )
     x, y, network = torch.rand(8, 3, 64, 64), torch.randint(2, (8, 64, 64)), Seen()
-    loss = method_class(name)(offsets=(3.0, 3.0)).loss(FORMAT)
-    loss(network, x, y, torch.Generator().manual_seed(0))
+    loss_of(method_class(name)(offsets=(3.0, 3.0)), network, x, y, format=FORMAT)
     bent = [not torch.equal(*pair) for pair in zip(x, network.images, strict=True)]
     other = [not torch.equal(*pair) for pair in zip(y, learnt.pop(), strict=True)]
     assert sum(bent) == 4
@@ -53,14 +54,14 @@ def test_half_of_the_images_are_augmented_and_only_their_labels_move(name, moved
     assert not moved or bent == other
 
 
-def test_with_both_kinds_of_images_the_originals_keep_their_labels(monkeypatch):
+def test_with_both_kinds_of_images_the_originals_keep_their_labels(loss_of, monkeypatch):
     learnt = []
     monkeypatch.setattr(
         augmenting.F, "cross_entropy", lambda logits, labels: learnt.append(labels) or logits.sum()
     )
     x, y = torch.rand(4, 3, 64, 64), torch.randint(2, (4, 64, 64))
     own = method_class("ours-shared")(offsets=(3.0, 3.0), p=1.0, selection="both")
-    own.loss(FORMAT)(Seen(), x, y, torch.Generator().manual_seed(0))
+    loss_of(own, Seen(), x, y, format=FORMAT)
     (labels,) = learnt
     assert torch.equal(labels[:4], y)
     assert not any(torch.equal(*pair) for pair in zip(y, labels[4:], strict=True))

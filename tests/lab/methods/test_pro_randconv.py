@@ -23,18 +23,22 @@ class Linear(torch.nn.Module):
         return self.layer(images.flatten(1))
 
 
-def loss_of(**options):
+@pytest.fixture
+def learnt(loss_of):
     """Loss, network and labels of one mini-batch, always of the same draws."""
-    generator = torch.Generator().manual_seed(0)
-    images, labels = torch.rand(6, 3, 16, 16, generator=generator) * 2 - 1, torch.arange(6) % 4
-    network = Linear()
-    loss = method_class("pro-randconv")(**options).loss(FORMAT)
-    return loss(network, images, labels, generator), network, labels
+
+    def learn(**options):
+        generator = torch.Generator().manual_seed(0)
+        images, labels = torch.rand(6, 3, 16, 16, generator=generator) * 2 - 1, torch.arange(6) % 4
+        network, method = Linear(), method_class("pro-randconv")(**options)
+        return loss_of(method, network, images, labels, generator, FORMAT), network, labels
+
+    return learn
 
 
 @pytest.mark.parametrize("views", [1, 2])
-def test_the_loss_adds_the_jensen_shannon_divergence_of_all_views(views):
-    loss, network, labels = loss_of(consistency=3.0, views=views)
+def test_the_loss_adds_the_jensen_shannon_divergence_of_all_views(learnt, views):
+    loss, network, labels = learnt(consistency=3.0, views=views)
     logits = network(network.images)
     chances = logits.softmax(1).chunk(1 + views)
     average = sum(chances) / len(chances)
@@ -43,16 +47,16 @@ def test_the_loss_adds_the_jensen_shannon_divergence_of_all_views(views):
     torch.testing.assert_close(loss, expected)
 
 
-def test_a_second_view_has_draws_of_its_own():
-    _, network, _ = loss_of(views=2)
+def test_a_second_view_has_draws_of_its_own(learnt):
+    _, network, _ = learnt(views=2)
     original, first, second = network.images.chunk(3)
     assert not torch.equal(first, second)
-    _, plain, _ = loss_of()
+    _, plain, _ = learnt()
     assert torch.equal(plain.images, torch.cat([original, first]))
 
 
-def test_without_consistency_the_loss_is_the_papers_bit_for_bit():
-    paper, network, labels = loss_of()
+def test_without_consistency_the_loss_is_the_papers_bit_for_bit(learnt):
+    paper, network, labels = learnt()
     assert torch.equal(paper, F.cross_entropy(network(network.images), labels.repeat(2)))
 
 

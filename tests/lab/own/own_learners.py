@@ -1,9 +1,13 @@
-"""Five kinds of learners, as small as they can be, and what two processes do with them."""
+"""Kinds of learners, as small as they can be, and what two processes do with them."""
 
 from __future__ import annotations
 
 import copy
+import json
+import os
+import signal
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -11,15 +15,16 @@ import torch.nn.functional as F
 from torch import nn
 
 from prorandconv.lab.data.benchmarks.digits import FORMAT
+from prorandconv.lab.data.grown import with_more
+from prorandconv.lab.data.samples import Batch
 from prorandconv.lab.methods import Method, method_class
-from prorandconv.lab.methods.learner import Learner, OneLoss, Task, cross_entropy
-from prorandconv.lab.run.averaging import WeightAverage
-from prorandconv.lab.run.checkpoint import Checkpoints, checksum
+from prorandconv.lab.methods.learner import Learner, OneLoss, RunInfo, cross_entropy
+from prorandconv.lab.run import checkpoint
+from prorandconv.lab.run.checkpoint import checksum
 from prorandconv.lab.run.directory import RunDirectory
-from prorandconv.lab.run.distributed import Ranks
-from prorandconv.lab.run.optimisation import learn, optimiser_maker
-from prorandconv.lab.run.result import RunState
-from prorandconv.lab.run.state import Generators, Selection
+from prorandconv.lab.run.optimisation import learn
+from prorandconv.lab.run.state import RunState
+from prorandconv.lab.run.state import derive_seed as derive_seed
 
 BATCH = 8
 
@@ -41,19 +46,20 @@ def network(classes: int = 10, image_size: int = 32) -> nn.Sequential:
 class Simple(OneLoss):
     """One loss."""
 
-    def __init__(self, network, task):
+    def __init__(self, network, info):
         super().__init__(network, cross_entropy)
 
 
 class Teacher(Learner):
     """A moving average of the network, updated after each step."""
 
-    def __init__(self, network, task):
+    def __init__(self, network, info):
         super().__init__(network)
         self.teacher = copy.deepcopy(network).requires_grad_(False)
         self.register_buffer("done", torch.zeros((), dtype=torch.long))
 
-    def step(self, images, labels, generator):
+    def step(self, batch, generator):
+        images, labels, _ = batch
         noisy = images + 0.1 * torch.randn(images.shape, generator=generator)
         with torch.no_grad():
             wanted = self.teacher(images).softmax(1)
@@ -70,9 +76,9 @@ class Teacher(Learner):
 class ThreeLosses(Learner):
     """Three losses of one graph, for parameters that overlap."""
 
-    def __init__(self, network, task):
+    def __init__(self, network, info):
         super().__init__(network)
-        self.style = nn.Linear(8, task.classes)
+        self.style = nn.Linear(8, info.classes)
 
     def optimisers(self, make):
         affine = [*self.network[1].parameters()]
@@ -82,7 +88,8 @@ class ThreeLosses(Learner):
             "adversary": make([{"params": affine, "clip": 0.1}], lr=0.001),
         }
 
-    def step(self, images, labels, generator):
+    def step(self, batch, generator):
+        images, labels, _ = batch
         features = self.network[:3](images)
         style = self.style(features.mean((2, 3)))
         yield {
@@ -95,7 +102,7 @@ class ThreeLosses(Learner):
 class TwoRounds(Learner):
     """A second module learns from the network as it is after the first round."""
 
-    def __init__(self, network, task):
+    def __init__(self, network, info):
         super().__init__(network)
         self.augmenter = nn.Conv2d(3, 3, 3, padding=1)
 
@@ -103,7 +110,8 @@ class TwoRounds(Learner):
         made = {"network": make(self.network.parameters())}
         return made | {"augmenter": make(self.augmenter.parameters(), lr=0.005)}
 
-    def step(self, images, labels, generator):
+    def step(self, batch, generator):
+        images, labels, _ = batch
         noise = 0.1 * torch.randn(images.shape, generator=generator)
         changed = torch.tanh(self.augmenter(images + noise))
         both = torch.cat([images, changed.detach()])
@@ -115,10 +123,10 @@ class TwoRounds(Learner):
 class Memory(Learner):
     """Images made by an inner ascent are kept, and some are learnt from in each step."""
 
-    def __init__(self, network, task):
+    def __init__(self, network, info):
         super().__init__(network)
-        self.gather = task.gather
-        self.images = torch.empty(0, 3, task.format.image_size, task.format.image_size)
+        self.gather = info.gather
+        self.images = torch.empty(0, 3, info.format.image_size, info.format.image_size)
         self.labels = torch.empty(0, dtype=torch.long)
 
     def get_extra_state(self):
@@ -127,7 +135,8 @@ class Memory(Learner):
     def set_extra_state(self, state):
         self.images, self.labels = state["images"], state["labels"]
 
-    def step(self, images, labels, generator):
+    def step(self, batch, generator):
+        images, labels, _ = batch
         ascended = images
         for _ in range(2):
             ascended = ascended.detach().requires_grad_(True)
@@ -150,8 +159,8 @@ class Own(Method):
 
     kind: str = "Memory"
 
-    def learner(self, network, task):
-        return KINDS[self.kind](network, task)
+    def learner(self, network, info):
+        return KINDS[self.kind](network, info)
 
 
 class InfiniteGradient(torch.autograd.Function):
@@ -169,14 +178,14 @@ class InfiniteGradient(torch.autograd.Function):
 class Exploding(Simple):
     """One loss, whose gradient is infinite in one step."""
 
-    def __init__(self, network, task, step):
-        super().__init__(network, task)
+    def __init__(self, network, info, step):
+        super().__init__(network, info)
         self.last = step
         self.register_buffer("done", torch.zeros((), dtype=torch.long))
 
-    def step(self, images, labels, generator):
+    def step(self, batch, generator):
         self.done += 1
-        for losses in super().step(images, labels, generator):
+        for losses in super().step(batch, generator):
             if self.done == self.last:
                 losses = {"network": InfiniteGradient.apply(losses["network"])}
             yield losses
@@ -188,8 +197,88 @@ class Explosion(Method):
 
     step: int = 1
 
-    def learner(self, network, task):
-        return Exploding(network, task, self.step)
+    def learner(self, network, info):
+        return Exploding(network, info, self.step)
+
+
+class Noted(Simple):
+    """One loss; notes which domains the images of each step are from, and their brightness."""
+
+    def __init__(self, network, info, folder):
+        super().__init__(network, info)
+        self.path = Path(folder) / f"domains{info.shard[0]}.jsonl"
+        self.count = info.domains
+
+    def step(self, batch, generator):
+        brightness = batch.images.mean((1, 2, 3)).tolist()
+        line = {"domains": batch.domains.tolist(), "brightness": brightness, "of": self.count}
+        with open(self.path, "a") as file:
+            file.write(json.dumps(line) + "\n")
+        yield from super().step(batch, generator)
+
+
+@dataclass(frozen=True)
+class Notes(Method):
+    """A method that notes the domains it learns from."""
+
+    folder: str = ""
+
+    def learner(self, network, info):
+        return Noted(network, info, self.folder)
+
+
+class Growing(Learner):
+    """Each epoch but the first adds a few ascended images, as ADA does."""
+
+    def __init__(self, network, info, options):
+        super().__init__(network)
+        size = info.format.image_size
+        self.options, self.grown = options, 0
+        self.images = torch.empty(0, 3, size, size)
+        self.labels = torch.empty(0, dtype=torch.int64)
+
+    def get_extra_state(self):
+        return {"grown": self.grown, "images": self.images, "labels": self.labels}
+
+    def set_extra_state(self, state):
+        self.grown, self.images, self.labels = (state[n] for n in ("grown", "images", "labels"))
+
+    def begin_epoch(self, epoch, source, generator, check_stop):
+        if epoch > self.grown:
+            images, labels = [], []
+            noise = torch.randn(3, 1, 1, generator=generator)
+            for x, y in islice(source.batches(32), 2):
+                (Path(self.options.folder) / f"ascent{epoch}-{len(images)}").touch()
+                self.options.wait()
+                check_stop()
+                x = x.requires_grad_(True)
+                loss = F.cross_entropy(self.network(x), y)
+                images.append((x + torch.autograd.grad(loss, x)[0]).detach() + 0.1 * noise)
+                labels.append(y)
+            self.images = torch.cat([self.images, *images])
+            self.labels, self.grown = torch.cat([self.labels, *labels]), epoch
+        return with_more(source, self.images, self.labels)
+
+    def step(self, batch, generator):
+        yield {"network": F.cross_entropy(self.network(batch.images), batch.labels)}
+
+
+@dataclass(frozen=True)
+class Ascent(Method):
+    """A method whose training images grow."""
+
+    folder: str = ""
+    stop_in: str = ""
+    """the ascent in which the process sends itself a signal, the first time"""
+
+    def learner(self, network, info):
+        return Growing(network, info, self)
+
+    def wait(self):
+        mark = Path(self.folder) / "stopped"
+        if self.stop_in and (Path(self.folder) / self.stop_in).exists() and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 class Trial:
@@ -197,15 +286,11 @@ class Trial:
 
     def __init__(self, kind, config, ranks, folder):
         torch.manual_seed(0)
-        task = Task(FORMAT, 10, 1, 8, None, ranks.gather)
+        info = RunInfo(FORMAT, 10, 1, 1, 8, None, ranks.gather)
         make = KINDS[kind] if kind in KINDS else method_class(kind)().learner
-        self.learner = make(network(), task).train()
-        self.optimisers = self.learner.optimisers(optimiser_maker(config))
-        self.generators = Generators(0, ranks)
-        self.ranks = ranks
-        average = WeightAverage(config, self.learner)
-        parts = (self.learner, self.optimisers, average, self.generators, {})
-        self.checkpoints = Checkpoints(RunDirectory(Path(folder)), ranks, config, *parts)
+        self.run = RunState(config, make(network(), info).train(), ranks)
+        self.learner, self.optimisers = self.run.learner, self.run.optimisers
+        self.ranks, self.config, self.directory = ranks, config, RunDirectory(Path(folder))
 
     def steps(self, first, last):
         for number in range(first, last):
@@ -213,13 +298,19 @@ class Trial:
             images = torch.rand(BATCH, 3, 32, 32, generator=generator) * 2 - 1
             labels = torch.randint(10, (BATCH,), generator=generator)
             own = slice(self.ranks.own, None, self.ranks.count)
-            batch = images[own], labels[own]
-            learn(self.learner, self.optimisers, batch, self.generators.augmentation, self.ranks)
+            batch = Batch(images[own], labels[own], torch.zeros(len(labels[own])))
+            learn(self.learner, self.optimisers, batch, self.run.augmentation, self.ranks)
+
+    def save(self):
+        checkpoint.save(self.directory, self.run, self.ranks, {})
+
+    def load(self):
+        assert checkpoint.load(self.directory, self.config, self.run, self.ranks, {}) == []
 
     def state(self):
         """A hash of everything that the next step depends on."""
         optimisers = {name: one.state_dict() for name, one in self.optimisers.items()}
-        return checksum([self.learner.state_dict(), optimisers, self.generators.own()])
+        return checksum([self.learner.state_dict(), optimisers, self.run.generators()])
 
     def weights(self):
         return checksum(self.learner.state_dict())
@@ -231,21 +322,20 @@ def resumed(kind, config, ranks, folder):
     through.steps(0, 8)
     begun = Trial(kind, config, ranks, folder)
     begun.steps(0, 4)
-    begun.checkpoints.save(RunState(), Selection("val", RunState()))
+    begun.save()
     torch.manual_seed(99)
     other = Trial(kind, config, ranks, folder)
     other.steps(7, 8)  # whatever it was before
-    other.checkpoints.load()
+    other.load()
     other.steps(4, 8)
     return through, other
 
 
-def in_each_process(fabric, config, execution):
+def in_each_process(ranks, config, execution):
     """For each kind: whether it was resumed bit for bit, and the weights of all processes."""
-    ranks = Ranks.of(fabric)
     found = {}
     for kind in KINDS:
         through, other = resumed(kind, config, ranks, execution.runs / kind)
-        same = ranks.all_say(through.state() == other.state())
-        found[kind] = (same, ranks.all_say(through.weights()))
+        same = ranks.all_gather(through.state() == other.state())
+        found[kind] = (same, ranks.all_gather(through.weights()))
     return found

@@ -202,7 +202,7 @@ def test_an_older_file_lacks_a_field_that_was_added(monkeypatch):
     stored = RunConfig.paper("digits").to_mapping()
     with pytest.raises(ProRandConvError, match=r"missing: got \['warmup'\]"):
         LaterConfig.from_mapping(stored)
-    monkeypatch.setattr(config_module, "ADDED", ("warmup",))
+    monkeypatch.setattr(config_module, "OPTIONAL_FIELDS", ("warmup",))
     assert LaterConfig.from_mapping(stored).warmup == 0
 
 
@@ -262,7 +262,7 @@ def test_where_the_data_lies_does_not_change_the_hash(own_folder, tmp_path):
     assert RunConfig.paper("digits").hash == RunConfig.paper("digits", data_root=tmp_path).hash
     config = own_folder("here")
     shutil.copytree(tmp_path / "here", tmp_path / "there")
-    assert config.renewed(data_root=tmp_path / "there").hash == config.hash
+    assert config.with_changes(data_root=tmp_path / "there").hash == config.hash
 
 
 def _rename_class(root):
@@ -287,7 +287,7 @@ def _change_target(root):
 def test_a_run_on_other_data_of_a_users_has_another_name(own_folder, tmp_path, change):
     config = own_folder("data")
     change(tmp_path / "data")
-    assert config.renewed().hash != config.hash
+    assert config.with_changes().hash != config.hash
 
 
 def test_a_file_of_weights_counts_by_its_content(tmp_path):
@@ -299,14 +299,18 @@ def test_a_file_of_weights_counts_by_its_content(tmp_path):
 
 
 def test_a_config_of_another_method_has_its_options():
-    changed = RunConfig.paper("digits", options={"max_repeats": 3}, epochs=4).renewed(method="erm")
+    changed = RunConfig.paper("digits", options={"max_repeats": 3}, epochs=4).with_changes(
+        method="erm"
+    )
     assert changed == RunConfig.paper("digits", method="erm", epochs=4)
 
 
 def test_paths_are_absolute_for_a_process_in_another_folder(tmp_path, monkeypatch):
     (tmp_path / "w.pth").write_bytes(b"0")
     monkeypatch.chdir(tmp_path)
-    config = RunConfig.paper("digits", weights=Path("w.pth"), data_root="data").resolved()
+    config = RunConfig.paper(
+        "digits", weights=Path("w.pth"), data_root="data"
+    ).with_absolute_paths()
     assert (config.weights, config.data_root) == (tmp_path / "w.pth", tmp_path / "data")
 
 
@@ -317,7 +321,7 @@ def test_the_directory_says_what_the_run_is(tmp_path):
 
 def test_the_size_of_photos_is_part_of_the_run(own_folder):
     usual = own_folder("data")
-    small = usual.renewed(image_size=112)
+    small = usual.with_changes(image_size=112)
     assert (usual.format.image_size, small.format.image_size) == (224, 112)
     assert small.hash != usual.hash
     assert RunConfig.from_mapping(small.to_mapping()) == small
@@ -325,7 +329,7 @@ def test_the_size_of_photos_is_part_of_the_run(own_folder):
 
 def test_the_benchmarks_own_size_is_the_same_run_as_none(own_folder):
     usual = own_folder("data")
-    assert usual.renewed(image_size=224) == usual
+    assert usual.with_changes(image_size=224) == usual
 
 
 def test_digits_have_one_size():

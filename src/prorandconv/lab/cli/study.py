@@ -146,6 +146,6 @@ def _show_runs(
 
 
 def _device(accelerator: str) -> torch.device:
-    from ..fabric import Fabric
+    from ..run.environment import device_of
 
-    return Fabric(accelerator=accelerator, devices=1).device
+    return device_of(accelerator)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -45,11 +44,12 @@ class Train:
 
     def run(self, out: Console) -> int:
         """Train and print the targets."""
+        from ..run.distributed import is_first
         from ..run.training import train
         from ..study.estimate import long_run_warning
 
-        config = self.run_config if self._as_stored() else self.run_config.renewed()
-        first = os.environ.get("RANK", "0") == "0"
+        config = self.run_config if self._as_stored() else self.run_config.with_changes()
+        first = is_first()
         if first and (warning := long_run_warning(config, self.execution)) is not None:
             print(warning, file=sys.stderr, flush=True)
         try:
@@ -98,4 +98,4 @@ class Train:
             config = replace(config, options=method_class(config.method)(), data=None)
             return cls(with_recipe(config, recipe))
         config = RunConfig.read(Path(file), trust_code="--trust-code" in words)
-        return cls(with_recipe(config.renewed(**seen) if seen else config, recipe))
+        return cls(with_recipe(config.with_changes(**seen) if seen else config, recipe))

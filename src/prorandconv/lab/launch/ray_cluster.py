@@ -61,7 +61,7 @@ class OnRay:
         )
         names = (DATA_VARIABLE, CACHE_VARIABLE)
         variables = {name: os.environ[name] for name in names if name in os.environ}
-        execution = execution.resolved()
+        execution = execution.with_absolute_paths()
         execution.runs.mkdir(parents=True, exist_ok=True)
         stop = StopRequest()
         with (
@@ -71,7 +71,11 @@ class OnRay:
 
             def begin(config: RunConfig) -> Any:
                 return remote.remote(
-                    config.resolved(), execution, options.cpus, Path(marker.name), variables
+                    config.with_absolute_paths(),
+                    execution,
+                    options.cpus,
+                    Path(marker.name),
+                    variables,
                 )
 
             tasks = {begin(config): (config, 1) for config in configs}

@@ -17,7 +17,7 @@ from ... import select
 from ...selection import Strategy
 from ..data import ImageFormat
 from .contract import Method
-from .learner import Augment, Loss
+from .learner import Augment, Learner, OneLoss, RunInfo
 
 
 def divergence(predictions: tuple[Tensor, ...]) -> Tensor:
@@ -85,9 +85,9 @@ class Augmenting(Method, ABC):
         augment = self.augmentation(format)
         return lambda x, y, generator: (augment(x, generator), y)
 
-    def loss(self, format: ImageFormat) -> Loss:
+    def learner(self, network: nn.Module, info: RunInfo) -> Learner:
         """Cross-entropy of the selected images, in one forward pass."""
-        augment = self.labelled_augmentation(format)
+        augment = self.labelled_augmentation(info.format)
 
         def loss(network: nn.Module, x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
             # Images are computed in full precision, whatever the network computes in.
@@ -98,4 +98,4 @@ class Augmenting(Method, ABC):
                 images, labels = torch.cat((x, xL))[chosen], torch.cat((y, yL))[chosen]
             return F.cross_entropy(network(images), labels)
 
-        return loss
+        return OneLoss(network, loss)

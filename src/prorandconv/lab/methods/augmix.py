@@ -14,7 +14,7 @@ from ...errors import require
 from ..data import ImageFormat
 from .augmenting import divergence, from_pixels, numpy_generator, to_pixels
 from .contract import Method
-from .learner import Augment, Loss
+from .learner import Augment, Learner, OneLoss, RunInfo
 
 OPERATIONS = (
     "autocontrast",
@@ -51,8 +51,8 @@ class AugMix(Method):
     """λ; 0: no consistency loss"""
 
     def __post_init__(self) -> None:
-        require("width", self.width, self.width >= 1, "a whole number from 1")
-        require("depth", self.depth, self.depth >= 1, "a whole number from 1")
+        require("width", self.width, self.width >= 1, "an integer from 1")
+        require("depth", self.depth, self.depth >= 1, "an integer from 1")
         right = 0.1 <= self.severity <= LEVELS
         require("severity", self.severity, right, f"from 0.1 to {LEVELS}")
 
@@ -70,9 +70,9 @@ class AugMix(Method):
 
         return augment
 
-    def loss(self, format: ImageFormat) -> Loss:
+    def learner(self, network: nn.Module, info: RunInfo) -> Learner:
         """Cross-entropy of the originals, and consistency of three views, in one forward pass."""
-        augment = self.augmentation(format)
+        augment = self.augmentation(info.format)
 
         def loss(network: nn.Module, x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
             # Images are computed in full precision, whatever the network computes in.
@@ -82,7 +82,7 @@ class AugMix(Method):
             task = F.cross_entropy(predictions[0], y)
             return task + self.consistency_weight * divergence(predictions)
 
-        return loss
+        return OneLoss(network, loss)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
-"""What a method of training is: options, and from them what is learnt in a step."""
+"""What a method of training is: options, and from them a learner."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import Self
 
@@ -12,30 +12,49 @@ if TYPE_CHECKING:  # --help must not wait for torch
     from torch import nn
 
     from ..data import ImageFormat
-    from .learner import Augment, Learner, Loss, Task
-
+    from .learner import Augment, Learner, RunInfo
 
 EARLIER_DEFAULT = "earlier default"
 """Metadata of an option whose default has changed: what it was, which names of runs leave out."""
 
+Line = str | tuple[int, tuple[int, ...]]
+"""A line style of matplotlib's."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a method is shown in tables, plots and legends."""
+
+    label: str
+    colour: str | None = None
+    """None, here and below: the next one that its table leaves free"""
+    marker: str | None = None
+    line: Line | None = None
+
 
 @dataclass(frozen=True)
 class Method:
-    """A way of training, described by its options, which are the fields.
+    """A way of training. Its fields are its options, with a help text each.
 
-    A method overrides as little as it needs: ``augmentation`` if it learns from other images (see
-    :class:`~prorandconv.lab.methods.augmenting.Augmenting`), ``loss`` if it minimises something
-    else than cross-entropy, ``learner`` if it has modules, optimisers or memories of its own,
-    ``adapt`` if another network is to be evaluated.
+    A method overrides what it needs: ``learner`` in any case, unless it is ERM; ``augmentation`` if
+    it augments images, to show samples of them. One line in ``METHODS`` registers it.
     """
+
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """fields of the run whose defaults it changes, such as ``{"learning_rate": 4e-3}``"""
+
+    @property
+    def style(self) -> Style | None:
+        """Its label, colour, marker and line; None: its name, and the next ones that are free."""
+        return None
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """What it can train for; what moves pixels must move their labels too."""
+        """Tasks that it can train for; a method that moves pixels must move their labels too."""
         return ("classification", "segmentation")
 
-    def fitted(self, mean: Sequence[float], std: Sequence[float]) -> Self:
-        """The same, with what its options leave to the images decided; runs store it like this.
+    def with_auto_resolved(self, mean: Sequence[float], std: Sequence[float]) -> Self:
+        """The same with its options "auto" resolved for the images; runs store it like this.
 
         Args:
             mean: of the normalisation of the images, by channel.
@@ -44,26 +63,21 @@ class Method:
         return self
 
     def augmentation(self, format: ImageFormat) -> Augment | None:
-        """One draw of what this method does to images of this format; None: it leaves them."""
+        """One draw of its augmentation of images of this format; None: it has none."""
         return None
 
-    def loss(self, format: ImageFormat) -> Loss:
-        """The loss for images of this format: cross-entropy of the images as they are."""
-        from .learner import cross_entropy
+    def learner(self, network: nn.Module, info: RunInfo) -> Learner:
+        """What is trained: by default the network, by cross-entropy."""
+        from .learner import OneLoss, cross_entropy
 
-        return cross_entropy
-
-    def adapt(self, network: nn.Module, classes: int) -> nn.Module:
-        """The network to be trained and evaluated, made of the one that the run asks for."""
-        return network
-
-    def learner(self, network: nn.Module, task: Task) -> Learner:
-        """What is trained: the network by :meth:`loss`, with one optimiser."""
-        from .learner import OneLoss
-
-        return OneLoss(network, self.loss(task.format))
+        return OneLoss(network, cross_entropy)
 
 
 @dataclass(frozen=True)
 class ERM(Method):
     """Empirical risk minimisation (Eq. 1): cross-entropy of the images as they are."""
+
+    @property
+    def style(self) -> Style:
+        """Grey and dashed, as baselines are."""
+        return Style("ERM", "#8c8c8c", "o", (0, (4, 2)))

@@ -7,11 +7,12 @@ import inspect
 from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any, get_type_hints
 
+from torch import nn
+
 from ...errors import ProRandConvError
-from ..data import ImageFormat
 from ..models import importable
 from .contract import Method
-from .learner import Loss
+from .learner import Learner, Loss, OneLoss, RunInfo
 
 ARGUMENTS = 4
 FUNCTION = "a function (network, images, labels, generator, *, options) -> loss, or a Method"
@@ -21,10 +22,10 @@ FUNCTION = "a function (network, images, labels, generator, *, options) -> loss,
 class CustomMethod(Method):
     """The loss is a function (network, images, labels, generator, *, options) -> loss."""
 
-    def loss(self, format: ImageFormat) -> Loss:
-        """The function with its options."""
+    def learner(self, network: nn.Module, info: RunInfo) -> Learner:
+        """The function with its options, as the one loss."""
         function: Loss = importable("method", type(self).__name__)
-        return functools.partial(function, **self._options())
+        return OneLoss(network, functools.partial(function, **self._options()))
 
     def _options(self) -> dict[str, Any]:
         return {option.name: getattr(self, option.name) for option in fields(self)}

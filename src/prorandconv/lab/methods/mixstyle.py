@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -11,10 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...errors import ProRandConvError, require
-from ..data import ImageFormat
+from ..models import hooked
 from .augmenting import numpy_generator
 from .contract import Method
-from .learner import Loss
+from .learner import Learner, OneLoss, RunInfo
 
 EPS = 1e-6
 STAGES = ("layer1", "layer2", "layer3")
@@ -44,7 +42,7 @@ class MixStyle(Method):
         """Images with one class only."""
         return ("classification",)
 
-    def loss(self, format: ImageFormat) -> Loss:
+    def learner(self, network: nn.Module, info: RunInfo) -> Learner:
         """Cross-entropy, while styles are mixed."""
 
         def loss(network: nn.Module, x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
@@ -59,7 +57,7 @@ class MixStyle(Method):
             with hooked(network, self.layers or usual_layers(network), mix):
                 return F.cross_entropy(network(x), y)
 
-        return loss
+        return OneLoss(network, loss)
 
 
 def mixed_style(x: Tensor, share: Tensor, order: Tensor) -> Tensor:
@@ -94,24 +92,3 @@ def usual_layers(network: nn.Module) -> tuple[str, ...]:
     raise ProRandConvError.about(
         "layers", (), f"names of layers to mix after, as {type(network).__name__} has no pooling"
     )
-
-
-@contextmanager
-def hooked(
-    network: nn.Module, layers: Sequence[str], function: Callable[[Tensor], Tensor]
-) -> Iterator[None]:
-    """Put what these layers give through a function, meanwhile."""
-    names = dict(network.named_modules())
-    for layer in layers:
-        if layer not in names:
-            known = ", ".join(name for name, _ in network.named_children())
-            raise ProRandConvError.about("layers", layer, f"layers of the network, such as {known}")
-    hooks = [
-        names[layer].register_forward_hook(lambda module, inputs, output: function(output))
-        for layer in layers
-    ]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()

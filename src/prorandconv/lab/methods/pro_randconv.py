@@ -21,8 +21,8 @@ from ..data import ImageFormat
 from ..data.scenes import IGNORED
 from ..options import OffsetsRange, OrDefault, RangeOrNone, WeightStd
 from .augmenting import Augmenting, LabelledAugment, divergence, shared_options
-from .contract import EARLIER_DEFAULT
-from .learner import Augment, Loss
+from .contract import EARLIER_DEFAULT, Style
+from .learner import Augment, Learner, OneLoss, RunInfo
 
 
 @dataclass(frozen=True)
@@ -82,21 +82,27 @@ class ProRandConvMethod(Augmenting):
         right = math.isfinite(self.consistency) and self.consistency >= 0
         require("consistency", self.consistency, right, "a number from 0")
         require("views", self.views, self.views in (1, 2), "1 or 2")
-        if self._compares:
+        if self.uses_consistency:
             why = "to compare original and augmented images"
             require("selection", self.selection, self.selection == "both", f"both, {why}")
             require("labels", self.labels, self.labels == "fixed", f"fixed, {why}")
 
     @property
-    def _compares(self) -> bool:
+    def uses_consistency(self) -> bool:
+        """Whether predictions for several views are compared."""
         return self.consistency > 0 or self.views > 1
+
+    @property
+    def style(self) -> Style | None:
+        """Blue, of Okabe and Ito's colours."""
+        return Style("Pro-RandConv", "#0072b2", "s", "-")
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """All, unless labels of pixels are to move."""
         return ("segmentation",) if self.labels == "move" else super().tasks
 
-    def fitted(self, mean: Sequence[float], std: Sequence[float]) -> Self:
+    def with_auto_resolved(self, mean: Sequence[float], std: Sequence[float]) -> Self:
         """With the output that suits the images' normalisation."""
         if self.output != "auto":
             return self
@@ -123,15 +129,15 @@ class ProRandConvMethod(Augmenting):
 
     def _transform(self, format: ImageFormat) -> ProRandConv:
         # Labels are moved here: batches do not mark what they are.
-        own = self.fitted(format.mean, format.std)
+        own = self.with_auto_resolved(format.mean, format.std)
         options = shared_options(own, ProRandConv) | {"labels": "fixed"}
         return ProRandConv(**options, mean=format.mean, std=format.std)
 
-    def loss(self, format: ImageFormat) -> Loss:
+    def learner(self, network: nn.Module, info: RunInfo) -> Learner:
         """Mean cross-entropy of all views, and their consistency, in one forward pass."""
-        if not self._compares:
-            return super().loss(format)
-        augment = self.augmentation(format)
+        if not self.uses_consistency:
+            return super().learner(network, info)
+        augment = self.augmentation(info.format)
         count = 1 + self.views
 
         def loss(network: nn.Module, x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
@@ -142,7 +148,7 @@ class ProRandConvMethod(Augmenting):
             task = F.cross_entropy(predictions, y.repeat(count))
             return task + self.consistency * divergence(predictions.chunk(count))
 
-        return loss
+        return OneLoss(network, loss)
 
 
 @dataclass(frozen=True)
@@ -166,6 +172,13 @@ class Progressive(Augmenting):
     padding: Padding = "zeros"
     """border mode: what an image is taken to be outside"""
 
+    @property
+    def style(self) -> Style:
+        """One for each of the paper's two variants."""
+        if self.weights == "same":
+            return Style("Progressive (Same)", "#b35900", "v", (0, (1, 1)))
+        return Style("Progressive (Diff)", "#56b4e9", "D", (0, (3, 1, 1, 1)))
+
     def augmentation(self, format: ImageFormat) -> Augment:
         """The stacked convolutions."""
         options = shared_options(self, ProRandConvMethod)
@@ -187,6 +200,11 @@ class OursD(ProRandConvMethod):
     output: Literal["auto", "tanh", "pixels"] = "tanh"
     """tanh feeds [-1, 1], pixels the range of normalised images; auto: pixels if these differ"""
 
+    @property
+    def style(self) -> Style:
+        """Its label alone."""
+        return Style("Ours-D")
+
 
 @dataclass(frozen=True)
 class OursC(OursD):
@@ -194,6 +212,11 @@ class OursC(OursD):
 
     offsets: OffsetsRange = None
     """range of σ_Δ, the deviation of offsets in pixels; auto: by image size; None: no offsets"""
+
+    @property
+    def style(self) -> Style:
+        """Its label alone."""
+        return Style("Ours-C")
 
 
 @dataclass(frozen=True)
@@ -203,6 +226,11 @@ class OursB(OursC):
     smoothing: RangeOrNone = None
     """range of σ_g, the width of the Gaussian filter on the kernel; None: no filter"""
 
+    @property
+    def style(self) -> Style:
+        """Its label alone."""
+        return Style("Ours-B")
+
 
 @dataclass(frozen=True)
 class OursA(OursB):
@@ -210,6 +238,11 @@ class OursA(OursB):
 
     contrast: bool | tuple[ContrastPart, ...] = False
     """contrast diversification: all, none, or some of standardise, affine, tanh"""
+
+    @property
+    def style(self) -> Style:
+        """Its label alone."""
+        return Style("Ours-A")
 
 
 @dataclass(frozen=True)
@@ -219,6 +252,11 @@ class OursMove(OursD):
     labels: Literal["fixed", "move"] = "move"
     """whether the labels of pixels stay where they are (the paper), or move with the image"""
 
+    @property
+    def style(self) -> Style:
+        """Its label alone."""
+        return Style("Ours-D, labels moved")
+
 
 @dataclass(frozen=True)
 class OursShared(OursMove):
@@ -226,3 +264,8 @@ class OursShared(OursMove):
 
     shared_offsets: bool = True
     """one field of offsets for all taps of the kernel, which bends the image as a whole"""
+
+    @property
+    def style(self) -> Style:
+        """Its label alone."""
+        return Style("Ours, shared offsets")

@@ -13,8 +13,8 @@ from ...functional import ContrastPart, Padding
 from ..data import ImageFormat
 from ..options import OffsetsRange, OrDefault, RangeOrNone, WeightStd
 from .augmenting import divergence, shared_options
-from .contract import Method
-from .learner import Augment, Loss
+from .contract import Method, Style
+from .learner import Augment, Learner, OneLoss, RunInfo
 
 VIEWS = 3
 
@@ -55,9 +55,14 @@ class RandConvMethod(Method):
         augment = RandConv(**options | {"identity": 0.0 if self.mix else self.identity})
         return lambda x, generator: augment(x, params=augment.draw(x, generator))
 
-    def loss(self, format: ImageFormat) -> Loss:
+    @property
+    def style(self) -> Style:
+        """Orange, of Okabe and Ito's colours."""
+        return Style("RandConv", "#e69f00", "^", (0, (6, 1, 1, 1)))
+
+    def learner(self, network: nn.Module, info: RunInfo) -> Learner:
         """Cross-entropy of the first view, and consistency of all."""
-        augment = self.augmentation(format)
+        augment = self.augmentation(info.format)
         own = self.consistency_weight
         weight = own if own is not None else (10.0 if self.mix else 5.0)
         views = VIEWS if self.consistency else 1
@@ -68,4 +73,4 @@ class RandConvMethod(Method):
             task = F.cross_entropy(predictions[0], y)
             return task + weight * divergence(predictions) if self.consistency else task
 
-        return loss
+        return OneLoss(network, loss)

@@ -18,7 +18,7 @@ from typing import Any
 
 from ...errors import ProRandConvError
 from ..errors import LabError, ReportError
-from ..run.config import PLACES
+from ..run.config import PATH_FIELDS
 from ..run.directory import (
     BEST,
     CONFIG,
@@ -228,7 +228,7 @@ def _runs(
 def _disagreements(path: Path, written: Plain, config: Plain, result: Plain | None) -> list[str]:
     """Where the directory's name, config.json and what was run do not fit together."""
     found = []
-    changed = [n for n in config if n not in PLACES and written.get(n) != config[n]]
+    changed = [n for n in config if n not in PATH_FIELDS and written.get(n) != config[n]]
     if changed:
         found.append(
             f"{CONFIG} was changed after the run ({', '.join(changed)}); {RESULT} says what was run"

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from ..errors import ReportError
 from ..paper import changed_options
-from ..run.config import PLACES
+from ..run.config import PATH_FIELDS
 from ..run.values import short_hash
 from .listing import changed_fields
 from .read import ReportedRun, readable_runs
@@ -51,7 +51,7 @@ def candidates(directory: Path, without: Collection[str] = ()) -> list[Candidate
     for run in readable_runs(directory):
         done = run.result is not None and run.metrics
         if done and all(shifted_score(line, without) is not None for line in run.metrics):
-            own = {n: v for n, v in run.config.items() if n not in (*PLACES, "seed")}
+            own = {n: v for n, v in run.config.items() if n not in (*PATH_FIELDS, "seed")}
             groups.setdefault(short_hash(own), []).append(run)
     if not groups:
         raise ReportError.at(

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from ..data.samples import Batch
 from ..methods.learner import Learner
 from .config import RunConfig
 from .environment import autocast
@@ -30,22 +31,20 @@ class WeightAverage:
     the first weights are soon forgotten. ``swad`` is the plain mean over the steps of the second
     half of the run so far; before that half, the weights themselves are evaluated.
 
-    Args:
-        config: the run.
-        learner: whose network's weights are averaged.
+    Not torch's ``AveragedModel``: it reads its count of steps from the device in each step.
     """
 
     def __init__(self, config: RunConfig, learner: Learner) -> None:
         self._config, self._learner = config, learner
         self._begin = config.epochs // 2 if config.average == "swad" else 0
         self.count = 0
-        """steps that were taken in"""
+        """steps that were added"""
         self.weights: dict[str, Tensor] = {}
         self.evaluated: dict[str, Tensor] = {}
         """all of the network's state as it was evaluated last"""
 
-    def take_step(self, epoch: int) -> None:
-        """Take in the weights after a step of an epoch, counted from 0."""
+    def update(self, epoch: int) -> None:
+        """Add the weights after a step of an epoch, counted from 0."""
         if self._config.average == "none" or epoch < self._begin:
             return
         self.count += 1
@@ -59,8 +58,8 @@ class WeightAverage:
                 self.weights[name].lerp_(own.detach(), share)
 
     @contextmanager
-    def in_place(self, batches: Iterable[tuple[Tensor, Tensor]]) -> Iterator[None]:
-        """Let the network have the average weights for a while; all processes have to call it.
+    def applied(self, batches: Iterable[Batch]) -> Iterator[None]:
+        """Give the network the average weights for a while; all processes have to call it.
 
         Statistics of batch normalisation belong to weights: those of the average are taken anew,
         from what the method shows the network.
@@ -81,7 +80,7 @@ class WeightAverage:
         finally:
             learner.load_state_dict(own)
 
-    def _renew_statistics(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
+    def _renew_statistics(self, batches: Iterable[Batch]) -> None:
         norms = [one for one in self._learner.network.modules() if isinstance(one, _BatchNorm)]
         momenta = [one.momentum for one in norms]
         if not norms:
@@ -94,21 +93,21 @@ class WeightAverage:
         cuda = [torch.cuda.current_device()] if torch.cuda.is_available() else []
         with torch.random.fork_rng(devices=cuda):
             torch.manual_seed(0)
-            for images, labels in islice(batches, STATISTICS_BATCHES):
-                with autocast(images.device, self._config.precision):
-                    next(self._learner.step(images, labels, generator))
+            for batch in islice(batches, STATISTICS_BATCHES):
+                with autocast(batch.images.device, self._config.precision):
+                    next(self._learner.step(batch, generator))
         for one, momentum in zip(norms, momenta, strict=True):
             one.momentum = momentum
 
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint has to hold."""
+    def state_dict(self) -> dict[str, Any]:
+        """Its part of a checkpoint."""
         return {
             "count": self.count,
             "weights": copied(self.weights),
             "evaluated": dict(self.evaluated),
         }
 
-    def restore(self, stored: Mapping[str, Any]) -> None:
+    def load_state_dict(self, stored: Mapping[str, Any]) -> None:
         """Go back to a stored state."""
         device = next(self._learner.network.parameters()).device
         self.count = stored["count"]

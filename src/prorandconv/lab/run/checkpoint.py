@@ -5,142 +5,130 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
 from ..errors import DivergedError, RunError
 from ..methods.learner import Learner
-from .averaging import WeightAverage
 from .config import RunConfig
+from .data import check_same_data
 from .directory import PREVIOUS, STATE, RunDirectory
 from .distributed import Ranks
-from .result import RunState
-from .state import Generators, Selection
-from .values import refuse_other_data
+from .state import RunState, Stored, not_finite
 
 NETWORK = "network."
 """What names of the evaluated network's weights begin with in a learner's state."""
 TRIES = 3
 SECONDS_BETWEEN_TRIES = 1.0
 
-State = dict[str, Any]
 
-
-class Checkpoints:
-    """Saves and loads what changes in a run.
+def save(directory: RunDirectory, state: RunState, ranks: Ranks, data: Mapping[str, str]) -> None:
+    """Write a checkpoint. All processes have to call it.
 
     Args:
-        directory: where the files are.
-        ranks: the first one reads and writes.
+        directory: the run's.
+        state: the run's.
+        ranks: all processes; the first one writes.
+        data: fingerprints of all images, of the first process.
+
+    Raises:
+        DivergedError: the weights are of no use.
+    """
+    if wrong := not_finite(state.learner):
+        raise DivergedError.at(
+            directory.path,
+            f"weights are not finite in epoch {state.progress.epoch + 1}: {', '.join(wrong[:3])}",
+            "the last good checkpoint is kept; a smaller learning rate often helps",
+        )
+    stored = state.state_dict() | {"data": dict(data)}
+    ranks.on_first(lambda: write_state(directory, stored))
+
+
+def load(
+    directory: RunDirectory,
+    config: RunConfig,
+    state: RunState,
+    ranks: Ranks,
+    data: Mapping[str, str],
+) -> list[str]:
+    """Go to where the last checkpoint was written; without one, share the first weights.
+
+    Args:
+        directory: the run's.
         config: the run.
-        learner: what is trained.
-        optimisers: by name.
-        average: of the weights.
-        generators: of this process.
-        data: fingerprints of all images, which must not change; those of the first process count.
+        state: as it is at the beginning of the run.
+        ranks: all processes; the first one reads.
+        data: fingerprints of all images, of the first process.
+
+    Returns:
+        Messages about damaged checkpoints.
     """
 
-    def __init__(
-        self,
-        directory: RunDirectory,
-        ranks: Ranks,
-        config: RunConfig,
-        learner: Learner,
-        optimisers: Mapping[str, Optimizer],
-        average: WeightAverage,
-        generators: Generators,
-        data: Mapping[str, str],
-    ) -> None:
-        self._directory, self._ranks = directory, ranks
-        self._config, self._data = config, data
-        self._learner, self._optimisers, self._generators = learner, optimisers, generators
-        self._average = average
+    def check(stored: Stored) -> None:
+        state.check(stored)
+        check_same_data(directory.path, config.source, stored["data"], data)
 
-    def save(self, state: RunState, selection: Selection) -> None:
-        """Write a checkpoint.
+    stored, messages = ranks.on_first(lambda: read_state(directory, check=check))
+    if stored is not None:
+        state.load_state_dict(stored)
+    elif ranks.count > 1:
+        state.learner.load_state_dict(ranks.on_first(state.learner.state_dict))
+    return messages
 
-        Args:
-            state: how far the run is.
-            selection: the weights that count, and those of other choices.
 
-        Raises:
-            DivergedError: the weights are of no use.
-        """
-        self._refuse_not_finite(state)
-        generators = self._ranks.all_say(self._generators.own())
-        if self._ranks.first:
-            stored = {
-                "run": asdict(state),
-                "learner": self._learner.state_dict(),
-                "optimisers": self._state_of_optimisers(),
-                "average": self._average.state(),
-                "best": dict(selection.best),
-                "others": {epoch: dict(weights) for epoch, weights in selection.others.items()},
-                "order": self._generators.epoch_order,
-                "generators": generators,
-                "data": dict(self._data),
-            }
-            write_state(self._directory, stored)
+class Disk(NamedTuple):
+    """The disk that a run takes, in bytes."""
 
-    def load(self) -> tuple[RunState, Selection, list[str]]:
-        """Go to where the last checkpoint was written.
+    training: int
+    """at most, until it is done: two checkpoints, and a third one while it is written"""
+    finished: int
+    """afterwards: the selected weights"""
 
-        Returns:
-            How far the run is, the weights that may be chosen, and messages about damaged
-            checkpoints.
-        """
-        stored, messages = self._ranks.first_says(
-            lambda: read_state(self._directory, fits=self._check)
+
+def disk_needed(config: RunConfig, learner: Learner) -> Disk:
+    """The disk that a run takes; files of less than a megabyte are left out.
+
+    Args:
+        config: the run.
+        learner: what it trains.
+    """
+    network, everything = _bytes(learner.network.state_dict()), _bytes(learner.state_dict())
+    copies = 2 if config.optimiser != "sgd" else int(config.momentum > 0)
+    moments = copies * sum(one.nbytes for one in learner.parameters())
+    kept = (1 + config.shifted_validation) * network
+    averages = 2 * network if config.average != "none" else 0
+    return Disk(3 * (everything + moments + kept + averages) + 2 * network, network)
+
+
+def check_disk(directory: RunDirectory, needed: Disk) -> None:
+    """Raise if the disk has no room for a run's checkpoints.
+
+    Args:
+        directory: the run's; files that it has already are not needed again.
+        needed: by the whole run.
+    """
+    present = (path.stat().st_size for path in directory.path.iterdir() if path.is_file())
+    missing, free = needed.training - sum(present), shutil.disk_usage(directory.path).free
+    if missing > free:
+        raise RunError.at(
+            directory.path,
+            f"its checkpoints need up to {missing / 1e6:.0f} MB, and the disk has {free / 1e6:.0f} "
+            f"MB left ({needed.finished / 1e6:.0f} MB stay when the run is done)",
+            "make room, or choose another folder of runs (--runs)",
         )
-        if stored is None:
-            if self._ranks.count > 1:
-                self._learner.load_state_dict(self._ranks.first_says(self._learner.state_dict))
-            state = RunState()
-            return state, Selection(self._config.select, state), messages
-        self._learner.load_state_dict(stored["learner"])
-        for name, optimiser in self._optimisers.items():
-            optimiser.load_state_dict(stored["optimisers"][name])
-        if "average" in stored:  # which older checkpoints do without
-            self._average.restore(stored["average"])
-        self._generators.restore(stored["order"], stored["generators"][self._ranks.own])
-        state = RunState(**stored["run"])
-        others = stored.get("others", {})  # checkpoints of before there was a choice have none
-        kept = (stored["best"], others) if self._ranks.first else ()
-        return state, Selection(self._config.select, state, *kept), messages
-
-    def _refuse_not_finite(self, state: RunState) -> None:
-        weights = self._learner.named_parameters()
-        wrong = [name for name, one in weights if not torch.isfinite(one).all()]
-        if wrong:
-            raise DivergedError.at(
-                self._directory.path,
-                f"weights are not finite in epoch {state.epoch + 1}: {', '.join(wrong[:3])}",
-                "the last good checkpoint is kept; a smaller learning rate often helps",
-            )
-
-    def _check(self, stored: State) -> None:
-        """Raise if this is no checkpoint of this run, before anything is changed."""
-        RunState(**stored["run"])
-        expected = _shapes(self._learner.state_dict()), _sizes(self._state_of_optimisers())
-        found = _shapes(stored["learner"]), _sizes(stored["optimisers"])
-        if found != expected:
-            raise ValueError("other weights than this run trains")
-        if len(stored["generators"]) != self._ranks.count:
-            raise ValueError(f"of {len(stored['generators'])} processes")
-        refuse_other_data(self._directory.path, self._config.source, stored["data"], self._data)
-
-    def _state_of_optimisers(self) -> State:
-        return {name: optimiser.state_dict() for name, optimiser in self._optimisers.items()}
 
 
-def write_state(directory: RunDirectory, state: State) -> None:
+def _bytes(state: Mapping[str, Any]) -> int:
+    return sum(one.nbytes for one in state.values() if isinstance(one, Tensor))
+
+
+def write_state(directory: RunDirectory, state: Stored) -> None:
     """Write a checkpoint; the one before it is kept."""
     buffer = io.BytesIO()
     torch.save({"checksum": checksum(state), "state": state}, buffer)
@@ -150,14 +138,14 @@ def write_state(directory: RunDirectory, state: State) -> None:
 def read_state(
     directory: RunDirectory,
     *,
-    fits: Callable[[State], None] = lambda state: None,
+    check: Callable[[Stored], None] = lambda state: None,
     set_aside: bool = True,
-) -> tuple[State | None, list[str]]:
+) -> tuple[Stored | None, list[str]]:
     """The latest checkpoint that is intact and fits, and messages about others.
 
     Args:
         directory: the run's.
-        fits: raises if a checkpoint is intact but has other content than this run's.
+        check: raises if a checkpoint is intact but has other content than this run's.
         set_aside: give a checkpoint that is of no use another name; False moves no file.
     """
     messages: list[str] = []
@@ -167,8 +155,7 @@ def read_state(
             continue
         try:
             state = _intact(path)
-            _refuse_earlier_version(path, state)
-            fits(state)
+            check(state)
         except RunError:
             raise
         except _DamagedError as error:
@@ -187,7 +174,7 @@ def read_state(
     return None, messages
 
 
-def network_weights(state: State) -> dict[str, Tensor]:
+def network_weights(state: Stored) -> dict[str, Tensor]:
     """The weights of the evaluated network in a checkpoint: the average, if there is one."""
     average: dict[str, Tensor] = state.get("average", {}).get("evaluated", {})
     if average:
@@ -204,7 +191,7 @@ class _DamagedError(Exception):
     """A file whose content is not what was written."""
 
 
-def _intact(path: Path) -> State:
+def _intact(path: Path) -> Stored:
     """The content of a checkpoint, if its checksum is right.
 
     A file that cannot be read at the moment, or does not fit into memory, is not damaged.
@@ -227,21 +214,12 @@ def _intact(path: Path) -> State:
             time.sleep(SECONDS_BETWEEN_TRIES)
     if not isinstance(stored, dict) or stored.get("checksum") != checksum(stored.get("state")):
         raise _DamagedError("its checksum is wrong")
-    state: State = stored["state"]
+    state: Stored = stored["state"]
     return state
 
 
-def _refuse_earlier_version(path: Path, state: State) -> None:
-    if {"network", "optimiser", "position"} <= set(state):
-        raise RunError.at(
-            path,
-            "was written by an earlier version of prorandconv",
-            "resume the run with that version, or move its directory away to start over",
-        )
-
-
 def checksum(state: Any) -> str:
-    """A hash of a tree of tensors and plain values."""
+    """A hash of a tree of tensors and JSON values."""
     digest = hashlib.sha256()
 
     def feed(value: Any) -> None:
@@ -262,14 +240,3 @@ def checksum(state: Any) -> str:
 
     feed(state)
     return digest.hexdigest()
-
-
-def _shapes(state: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(one.shape) for name, one in state.items() if isinstance(one, Tensor)}
-
-
-def _sizes(optimisers: Mapping[str, Any]) -> dict[str, list[int]]:
-    return {
-        name: [len(group["params"]) for group in one["param_groups"]]
-        for name, one in optimisers.items()
-    }

@@ -5,24 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import tyro
+from annotated_types import Ge, Le, Lt, MinLen
 from tyro.conf import Suppress
 
 from ...errors import ProRandConvError, require
-from ..errors import LabError, unknown_name
-from ..methods import Method, method_class
+from ..errors import LabError, RunError, unknown_name
+from ..methods import METHODS, Method, method_class
 from ..options import OrDefault
 from .values import (
     DataIdentity,
     changed,
+    check_known,
+    code_content,
     method_from,
     plain,
     read_object,
-    refuse_unknown,
     short_hash,
-    typed,
+    validated,
     weights_content,
 )
 
@@ -46,9 +50,11 @@ class Execution:
     tensorboard: bool = False
     """write the metrics for TensorBoard too"""
     wait: bool = False
-    """wait while another process is at work on this run, instead of refusing"""
+    """wait while another process uses this run, instead of raising an error"""
     quiet: bool = False
     """show nothing while running"""
+    keep_checkpoint: bool = False
+    """keep the checkpoint of a finished run, which holds its last weights; else it is removed"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", Path(self.runs))
@@ -57,7 +63,7 @@ class Execution:
         minutes = self.checkpoint_minutes
         require("checkpoint_minutes", minutes, minutes >= 0, "a number from 0")
 
-    def resolved(self) -> Execution:
+    def with_absolute_paths(self) -> Execution:
         """The same with absolute paths, for a process in another folder."""
         return replace(self, runs=self.runs.resolve())
 
@@ -65,14 +71,25 @@ class Execution:
 FORMAT = 2
 """Of config.json. Files without a number are completed like those that users write."""
 
-ADDED = ("image_size", "average", "jitter", "select", "shifted_validation", "task")
+OPTIONAL_FIELDS = (
+    "image_size",
+    "average",
+    "jitter",
+    "select",
+    "shifted_validation",
+    "task",
+    "code",
+)
 """Fields that came later: files of this format may lack them and have their default then."""
 
 CLASSIFICATION_ONLY = {"jitter": 0.0, "shifted_validation": False}
-"""Fields that only images with one class have a use for, and what they are elsewhere."""
+"""Fields that apply to images with one class only, and their values elsewhere."""
 
-PLACES = ("data_root", "weights")
-"""Fields that say where things are."""
+PATH_FIELDS = ("data_root", "weights")
+"""Fields that are paths, and do not change a result."""
+
+Count = Annotated[int, Ge(1)]
+Rate = Annotated[float, Ge(0), Lt(math.inf)]
 
 __all__ = ["Execution", "RunConfig"]
 
@@ -88,12 +105,11 @@ class RunConfig:
     benchmark: str = "digits"
     """digits, pacs, officehome, vlcs, folder or digits-mini; with masks: gtav, street, segfolder
     or shapes-mini"""
-    source: tuple[str, ...] = ("mnist",)
+    source: Annotated[tuple[str, ...], MinLen(1)] = ("mnist",)
     """domain or domains to train on; the other domains are the targets"""
-    method: str = "pro-randconv"
-    """erm, randconv, progressive, pro-randconv, color-jitter, grayscale, perspective, rotate,
-    autoaugment, randaugment, augmix, mixstyle, or package.module:function; of Table 6 ours-a to
-    ours-d, and beyond it ours-move and ours-shared"""
+    method: Annotated[
+        str, tyro.conf.arg(help=f"{', '.join(METHODS)}, or package.module:function")
+    ] = "pro-randconv"
     options: Method = field(default_factory=lambda: method_class("pro-randconv")())
     """options of the method"""
     network: str = "lenet"
@@ -103,77 +119,67 @@ class RunConfig:
     """start from torchvision's ImageNet weights"""
     weights: OrDefault[Path] = None
     """start from the weights in this file, .safetensors or .pth"""
-    epochs: int = 500
+    epochs: Count = 500
     """number of epochs"""
-    batch_size: int = 64
+    batch_size: Count = 64
     """mini-batch size, over all processes"""
     optimiser: Literal["sgd", "adam", "adamw"] = "sgd"
     """optimiser"""
-    learning_rate: float = 0.01
+    learning_rate: Rate = 0.01
     """initial learning rate"""
-    momentum: float = 0.9
+    momentum: Rate = 0.9
     """momentum of SGD"""
-    weight_decay: float = 0.0
+    weight_decay: Rate = 0.0
     """weight decay"""
     schedule: Literal["cosine", "poly", "constant"] = "cosine"
     """learning-rate schedule: cosine by epoch, or polynomial of power 0.9 by step"""
     average: Literal["none", "ema", "swad"] = "none"
     """evaluate averages of the weights: moving over all steps, or over those of the second half"""
-    image_size: OrDefault[int] = None
+    image_size: OrDefault[Count] = None
     """side in pixels that photos are resized to, or that scenes are cropped to (default: the
     benchmark's)"""
     base_augmentation: bool = False
-    """change training images at random as the benchmark does: flip and translate, or of scenes
-    scale, flip, colours and blur"""
-    jitter: float = 0.0
+    """apply the benchmark's base augmentation: flip and translate, or for scenes scale, flip,
+    colours and blur"""
+    jitter: Annotated[float, Ge(0), Le(1)] = 0.0
     """zoom, shift and turn each training image at random: up to 1.4, 20 % and 15° for 1; 0: not"""
-    train_images: OrDefault[int] = None
+    train_images: OrDefault[Count] = None
     """use only this many training images of the source, for trials"""
-    test_images: OrDefault[int] = None
+    test_images: OrDefault[Count] = None
     """use only this many images of each domain for validation and test, for trials"""
-    target_every: int = 10
-    """evaluate on the targets every so many epochs; 0: only after the last"""
+    target_every: Annotated[int, Ge(0)] = 10
+    """evaluate on the targets every N epochs; 0: only after the last"""
     select: Literal["val", "val-shifted", "last"] = "val"
-    """weights that count: best on validation, best on shifted validation, or the last"""
+    """model selection: best on validation, best on shifted validation, or the last weights"""
     shifted_validation: bool = False
     """measure validation images under shifts too (val-shifted does so by itself)"""
-    seed: int = 0
+    seed: Annotated[int, Ge(0), Lt(2**63)] = 0
     """random seed of the initial weights, the order of images and the augmentation"""
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
     """numeric precision of the network"""
     deterministic: bool = True
     """use only deterministic algorithms"""
-    devices: int = 1
+    devices: Count = 1
     """processes on each node, each with its own device and its own augmentation"""
-    nodes: int = 1
+    nodes: Count = 1
     """number of machines"""
     data_root: OrDefault[Path] = None
     """folder of data sets (default: the variable PRORANDCONV_DATA, else data)"""
     task: Suppress[Literal["classification", "segmentation"]] = "classification"
-    """what the network finds: the class of an image, or of each pixel; the benchmark says which"""
+    """task of the benchmark: the class of an image, or of each pixel"""
     data: Suppress[DataIdentity | None] = None
-    """what the data is, as it was found when the config was made"""
+    """identity of the data when the config was made"""
+    code: Suppress[str | None] = None
+    """hash of the source of a method or network of the user's, when the config was made"""
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
-        for name in (f.name for f in fields(self) if f.name not in ("options", "data")):
-            object.__setattr__(self, name, typed(name, getattr(self, name), hints[name]))
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "options"}
+        for name, value in validated(type(self), values).items():
+            object.__setattr__(self, name, value)
         if self.select == "val-shifted":
             object.__setattr__(self, "shifted_validation", True)
-        for name in ("epochs", "batch_size", "devices", "nodes"):
-            require(name, getattr(self, name), getattr(self, name) >= 1, "a whole number from 1")
-        for name in ("image_size", "train_images", "test_images"):
-            value = getattr(self, name)
-            require(name, value, value is None or value >= 1, "a whole number from 1, or none")
-        require("target_every", self.target_every, self.target_every >= 0, "a number from 0")
-        for name in ("learning_rate", "momentum", "weight_decay"):
-            value = getattr(self, name)
-            require(name, value, math.isfinite(value) and value >= 0, "a number from 0")
-        require("jitter", self.jitter, 0 <= self.jitter <= 1, "a number from 0 to 1")
-        require("source", self.source, len(self.source) > 0, "at least one domain")
         for name in (self.benchmark, *self.source):  # they become folders
             require("benchmark, source", name, Path(name).name == name, "a name, not a path")
-        require("seed", self.seed, 0 <= self.seed < 2**63, "a whole number from 0")
         multiple = f"a multiple of the {self.processes} processes"
         require("batch_size", self.batch_size, self.batch_size % self.processes == 0, multiple)
         own_options = isinstance(self.options, method_class(self.method)) or ":" in self.method
@@ -182,10 +188,10 @@ class RunConfig:
         fitting = f"a method for {self.task}, with options that fit it"
         require("method", self.method, self.task in self.options.tasks, fitting)
         for name, value in CLASSIFICATION_ONLY.items() if self.task != "classification" else ():
-            own = getattr(self, name)
-            require(name, own, own == value, f"{value} for {self.task}")
+            given = getattr(self, name)
+            require(name, given, given == value, f"{value} for {self.task}")
         if self.data is not None:
-            decided = self.options.fitted(self.data.mean, self.data.std)
+            decided = self.options.with_auto_resolved(self.data.mean, self.data.std)
             object.__setattr__(self, "options", decided)
 
     @property
@@ -236,36 +242,43 @@ class RunConfig:
             >>> config.source, config.epochs, config.learning_rate
             (('mnist',), 20, 0.01)
         """
-        own_fields = [f.name for f in fields(cls)]
-        refuse_unknown(changes, own_fields)
+        known_fields = [f.name for f in fields(cls)]
+        check_known(changes, known_fields)
         if not isinstance(options, Method):
             options = method_from(method, options or {})
 
         from ..data import Options, get_benchmark  # only here: --help must not wait for it
 
-        size = typed("image_size", changes.get("image_size"), int | None)
+        size = validated(cls, {"image_size": changes.get("image_size")})["image_size"]
         known = get_benchmark(benchmark, data_root, Options(image_size=size))
         names = [source] if isinstance(source, str) else list(source or known.domains[:1])
         chosen = {known.domain(name).name for name in names}
-        own = [name for name in known.members if name in chosen]
+        sources = tuple(name for name in known.members if name in chosen)
         recipe = known.recipe
         network = changes.get("network", known.network)
-        own_weights = changes.get("weights") is not None or network == "lenet" or ":" in network
-        if size == recipe.image_size:  # the same run, said in another way
+        untrained = changes.get("weights") is not None or network == "lenet" or ":" in network
+        if size == recipe.image_size:  # the same run by another name
             changes["image_size"] = None
-        defaults = {name: value for name, value in vars(recipe).items() if name in own_fields} | {
+        defaults = {name: value for name, value in vars(recipe).items() if name in known_fields} | {
             "image_size": None,  # which means the recipe's
             "network": known.network,
-            "pretrained": recipe.pretrained and not own_weights,
-            "epochs": recipe.length(several_sources=len(own) > 1),
+            "pretrained": recipe.pretrained and not untrained,
+            "epochs": recipe.length(several_sources=len(sources) > 1),
+            **options.defaults,
         }
         return cls(
             benchmark=benchmark,
-            source=tuple(own),
+            source=sources,
             method=method,
             options=options,
             data_root=None if data_root is None else Path(data_root),
-            **{**defaults, **changes, "task": known.task, "data": DataIdentity.of(known)},
+            **{
+                **defaults,
+                **changes,
+                "task": known.task,
+                "data": DataIdentity.of(known),
+                "code": code_content(method, network),
+            },
         )
 
     @classmethod
@@ -293,7 +306,7 @@ class RunConfig:
     def _from_plain(cls, given: dict[str, Any], trust_code: bool) -> RunConfig:
         version = given.pop("format", None)
         known = [f.name for f in fields(cls)]
-        refuse_unknown(given, known)
+        check_known(given, known)
         for name in ("method", "network"):
             if not trust_code and ":" in str(given.get(name, "")):
                 raise ProRandConvError.about(
@@ -305,21 +318,19 @@ class RunConfig:
         options = given.pop("options", {})
         if not isinstance(options, Mapping):
             raise ProRandConvError.about("options", options, "names and values")
-        method = typed("method", given.pop("method", "pro-randconv"), str)
+        given = validated(cls, given)
+        method = given.pop("method", "pro-randconv")
         if version is None:
-            hints = get_type_hints(cls)
-            checked = {name: typed(name, value, hints[name]) for name, value in given.items()}
-            return cls.paper(method=method, options=options, **checked)
+            return cls.paper(method=method, options=options, **given)
         require("format", version, version == FORMAT, f"{FORMAT}, or a newer prorandconv")
-        missing = set(known) - set(given) - {"method", "options", *ADDED}
+        missing = set(known) - set(given) - {"method", "options", *OPTIONAL_FIELDS}
         require(
             "missing",
             sorted(missing),
             not missing,
             "a complete config; without the field 'format' it is completed with the paper's values",
         )
-        data = typed("data", given.pop("data"), DataIdentity)
-        return cls(method=method, options=method_from(method, options), data=data, **given)
+        return cls(method=method, options=method_from(method, options), **given)
 
     @classmethod
     def read(cls, path: Path, *, trust_code: bool = False) -> RunConfig:
@@ -333,11 +344,14 @@ class RunConfig:
         return cls.from_mapping(stored, origin=str(path), trust_code=trust_code)
 
     def to_mapping(self) -> dict[str, Any]:
-        """Names and plain values, as in config.json."""
-        return {"format": FORMAT, **plain(self)}
+        """Names and JSON values, as in config.json; ``code`` only where there is some."""
+        values = plain(self)
+        if self.code is None:
+            del values["code"]
+        return {"format": FORMAT, **values}
 
-    def renewed(self, **changes: Any) -> RunConfig:
-        """The run with changes; its sources and its data are looked at again.
+    def with_changes(self, **changes: Any) -> RunConfig:
+        """The run with changes; its sources, data and code are read again.
 
         Options of another method are that method's own.
         """
@@ -346,22 +360,32 @@ class RunConfig:
             del given["options"]
         return RunConfig.paper(**given)
 
-    def resolved(self) -> RunConfig:
+    def with_absolute_paths(self) -> RunConfig:
         """The same run with absolute paths, for a process in another folder."""
-        paths = {name: getattr(self, name) for name in PLACES}
+        paths = {name: getattr(self, name) for name in PATH_FIELDS}
         return replace(self, **{n: p.resolve() for n, p in paths.items() if p is not None})
 
-    @property
+    def check_same_code(self) -> None:
+        """Raise if a method or network of the user's has changed since the config was made."""
+        if self.code not in (None, code_content(self.method, self.network)):
+            names = [name for name in (self.method, self.network) if ":" in name]
+            raise RunError(
+                f"{' and '.join(names)}: the source has changed since this config was made; "
+                "restore it, or make a new config: without --config, or with RunConfig.paper"
+            )
+
+    @cached_property
     def hash(self) -> str:
         """A short name for everything that the result depends on.
 
         Fields and options count where they differ from their defaults: a new one does not rename
-        older runs. Where things lie does not count; a file of weights counts by its content, the
-        data by its identity. The number of processes does: each draws its own augmentation.
+        older runs. Paths do not count; a file of weights counts by its content, the data by its
+        identity, the user's code by its source. The number of processes counts: each draws its own
+        augmentation.
         """
         from ...sampler import DRAWING_VERSION
 
-        uncounted = (*PLACES, "devices", "nodes", "options", "data")
+        uncounted = (*PATH_FIELDS, "devices", "nodes", "options", "data")
         counted = {k: v for k, v in changed(self).items() if k not in uncounted}
         counted["options"] = changed(self.options)
         counted["processes"] = self.processes

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ..data import Benchmark, Options, Samples, Split, get_benchmark
 from ..data.images import InMemoryImages, labelled
@@ -14,7 +15,7 @@ from ..data.samples import Batches
 from ..data.shifts import all_shifted
 from ..errors import DataError, RunError
 from ..files import data_root
-from ..methods.learner import Learner, Task
+from ..methods.learner import Learner, RunInfo
 from ..tasks import get_task
 from .config import RunConfig
 from .distributed import Ranks
@@ -34,10 +35,12 @@ def benchmark_of(config: RunConfig) -> Benchmark:
         DataError: the data is another one now.
     """
     benchmark = open_benchmark(config)
-    own, there = config.identity, DataIdentity.of(benchmark)
-    if own != there:
+    stored, present = config.identity, DataIdentity.of(benchmark)
+    if stored != present:
         names = {"domains": "domains", "classes": "classes", "content": "images"}
-        other = [text for name, text in names.items() if getattr(own, name) != getattr(there, name)]
+        other = [
+            n for field, n in names.items() if getattr(stored, field) != getattr(present, field)
+        ]
         raise DataError.at(
             data_root(config.data_root),
             f"holds other {' and '.join(other) or 'images'} than this config was made for",
@@ -62,16 +65,24 @@ class RunData:
         self.shifted = all_shifted(labelled(self.validation)) if config.shifted_validation else {}
         self.targets = Targets(benchmark, config.source, config.test_images)
 
-    def batches(self, ranks: Ranks, order: torch.Generator, start: int = 0) -> Batches:
+    def batches(
+        self,
+        ranks: Ranks,
+        order: torch.Generator,
+        start: int = 0,
+        images: Samples | None = None,
+    ) -> Batches:
         """Go through the training images once, or through what is left of them.
 
         Args:
             ranks: each process gets its part.
             order: shuffles, and draws the base augmentation.
             start: the first mini-batch wanted.
+            images: other training images than the source's.
         """
         config = self._config
-        return self.training.batches(
+        chosen = self.training if images is None else images
+        return chosen.batches(
             config.batch_size // config.processes,
             generator=order,
             augment=config.base_augmentation,
@@ -104,22 +115,43 @@ def _source(config: RunConfig, benchmark: Benchmark, split: Split, limit: int | 
     return images
 
 
+def check_same_data(
+    run: Path, source: Sequence[str], stored: Mapping[str, str], present: Mapping[str, str]
+) -> None:
+    """Raise if a run's data has changed: neither is it resumed, nor its result returned.
+
+    Args:
+        run: the run's directory.
+        source: domains that it is trained on.
+        stored: fingerprints that the run has kept, by "train", "val" and target.
+        present: fingerprints of the data now; what is missing is not compared.
+    """
+    for name, expected in stored.items():
+        if present.get(name, expected) != expected:
+            split = {"train": "training", "val": "validation"}.get(name, "test")
+            domain = name if split == "test" else ", ".join(source)
+            raise RunError.at(
+                run,
+                f"was made with other {split} images of {domain} than those that are there now",
+                "restore them, or use another folder of runs (--runs)",
+            )
+
+
 def network_of(config: RunConfig, *, initial: bool = False) -> nn.Module:
-    """The network of a run; needs none of its data.
+    """The network that a run asks for; needs none of its data.
 
     Args:
         config: the run.
         initial: load the weights that training begins with, where the config asks for some.
     """
-    own = config.identity
-    network = get_task(config.task).build(
+    data = config.identity
+    return get_task(config.task).build(
         config.network,
-        classes=len(own.classes),
-        image_size=own.image_size,
+        classes=len(data.classes),
+        image_size=data.image_size,
         pretrained=initial and config.pretrained,
         weights=config.weights if initial else None,
     )
-    return config.options.adapt(network, len(own.classes))
 
 
 def learner_of(
@@ -127,16 +159,16 @@ def learner_of(
     network: nn.Module,
     source: Samples | None = None,
     steps: int = 1,
-    gather: Callable[[Tensor], Tensor] = lambda tensor: tensor,
+    ranks: Ranks | None = None,
 ) -> Learner:
-    """What a run trains.
+    """What a run trains; ``learner.network`` is what is evaluated.
 
     Args:
         config: the run.
-        network: its network.
+        network: the one that it asks for.
         source: its training images; without them, one black image stands for them.
         steps: of an epoch.
-        gather: see :class:`~prorandconv.lab.methods.learner.Task`.
+        ranks: all processes; without them, there is one.
     """
     classes, form = config.identity.classes, config.format
     if source is None:
@@ -148,5 +180,15 @@ def learner_of(
             split="train",
             format=form,
         )
-    task = Task(form, len(classes), config.epochs, steps, source, gather)
-    return config.options.learner(network, task)
+    ranks = ranks or Ranks(torch.device("cpu"))
+    info = RunInfo(
+        form,
+        len(classes),
+        len(config.source),
+        config.epochs,
+        steps,
+        source,
+        ranks.gather,
+        (ranks.own, ranks.count),
+    )
+    return config.options.learner(network, info)

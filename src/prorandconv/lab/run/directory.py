@@ -17,7 +17,7 @@ from safetensors import safe_open
 from ...errors import ProRandConvError
 from ..errors import RunError
 from ..files import WRITING, replacing
-from .config import PLACES, RunConfig
+from .config import PATH_FIELDS, RunConfig
 from .stored import Result, read_result
 
 if TYPE_CHECKING:  # a list of runs must not wait for torch
@@ -85,6 +85,11 @@ class RunDirectory:
         except Timeout:
             return True
 
+    def remove_checkpoints(self) -> None:
+        """Remove what a finished run no longer needs."""
+        for name in (STATE, PREVIOUS):
+            (self.path / name).unlink(missing_ok=True)
+
     def write(self, name: str, content: bytes | memoryview) -> None:
         """Write a file whole or not at all, and onto the disk before it gets its name."""
         path = self.path / name
@@ -142,7 +147,7 @@ class RunDirectory:
             stored: the config that the file has.
             file: its name.
         """
-        for name in own.keys() & stored.keys() - {*PLACES, "format", "devices", "nodes"}:
+        for name in own.keys() & stored.keys() - {*PATH_FIELDS, "format", "devices", "nodes"}:
             one, other = own[name], stored[name]
             if name == "options":  # of which there may be more by now
                 shared = one.keys() & other.keys()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleDimensions
 from rich.progress import BarColumn, Progress, TextColumn
@@ -15,6 +15,9 @@ from rich.progress import BarColumn, Progress, TextColumn
 from ..tasks import get_task
 from .config import Execution, RunConfig
 from .stored import validation_score
+
+if TYPE_CHECKING:
+    from .state import Progress as RunProgress
 
 SECONDS_BETWEEN_LINES = 60.0
 """Within an epoch, where there is no bar."""
@@ -42,8 +45,7 @@ class RunDisplay:
         title: what is being trained.
         score: what networks are measured by: its name in the metrics, and for people.
         epochs: of the whole run.
-        steps: of an epoch.
-        done: steps that were done before this process.
+        done: epochs that were done before this process, and the share of the current one.
         shown: False shows nothing, as on all ranks but the first.
         tensorboard: folder for TensorBoard, or None.
     """
@@ -54,29 +56,31 @@ class RunDisplay:
         *,
         score: tuple[str, str] = ("val_accuracy", "accuracy"),
         epochs: int,
-        steps: int,
-        done: int = 0,
+        done: float = 0.0,
         shown: bool = True,
         tensorboard: Path | None = None,
     ) -> None:
-        self._title, self._epochs, self._steps = title, epochs, steps
+        self._title, self._epochs = title, epochs
         self._before = self._done = done
         self._shown = shown
         self._began = self._last_line = self._mark = time.monotonic()
-        self._images = 0
+        self._images: int | None = None
         self._rate = 0.0
+        self.loss: float | None = None
+        """of the last step whose loss was read"""
         self._score_name, self._score_title = score
         self._score: float | None = None
         self._bar: Progress | None = None
         if shown and sys.stderr.isatty():
             columns = (BarColumn(20), TextColumn("{task.description}"))
             self._bar = Progress(*columns, console=RoomForEcho(stderr=True), transient=True)
-            self._task = self._bar.add_task("", total=epochs * steps, completed=done)
+            self._task = self._bar.add_task("", total=epochs)
+            self._bar.update(self._task, completed=done)
         self._writer: Any = None
         if tensorboard is not None:
             from torch.utils.tensorboard import SummaryWriter
 
-            self._writer = SummaryWriter(str(tensorboard), purge_step=done // max(steps, 1) + 1)
+            self._writer = SummaryWriter(str(tensorboard), purge_step=int(done) + 1)
 
     def __enter__(self) -> RunDisplay:
         if self._bar is not None:
@@ -109,38 +113,41 @@ class RunDisplay:
         else:
             print(text, file=sys.stderr, flush=True)
 
-    def step(self, epoch: int, loss: float, images: int) -> None:
-        """One more step is done."""
-        self._done += 1
-        self._images += images
+    def step(self, progress: RunProgress, steps: int) -> None:
+        """One more step is done, of ``steps`` in the current epoch."""
+        self._done = progress.epoch + progress.step / steps
         now = time.monotonic()
+        if self._images is None:
+            self._images = progress.images_seen
         if now - self._mark > SECONDS_BETWEEN_UPDATES:
-            self._rate = self._images / (now - self._mark)
-            self._mark, self._images = now, 0
+            self._rate = (progress.images_seen - self._images) / (now - self._mark)
+            self._mark, self._images = now, progress.images_seen
             if self._bar is not None:
-                text = self._described(epoch, loss)
+                text = self._described(progress.epoch + 1)
                 self._bar.update(self._task, completed=self._done, description=text)
         if self._bar is None and now - self._last_line > SECONDS_BETWEEN_LINES:
-            self._line(epoch, loss)
+            self._line(progress.epoch + 1)
 
-    def _line(self, epoch: int, loss: float) -> None:
+    def _line(self, epoch: int) -> None:
         self._last_line = time.monotonic()
-        self.say(f"{self._title}: {self._described(epoch, loss)}")
+        self.say(f"{self._title}: {self._described(epoch)}")
 
-    def _described(self, epoch: int, loss: float) -> str:
-        ran, total = self._done - self._before, self._epochs * self._steps
-        left = (time.monotonic() - self._began) / max(ran, 1) * (total - self._done)
+    def _described(self, epoch: int) -> str:
+        ran, missing = self._done - self._before, self._epochs - self._done
+        left = (time.monotonic() - self._began) / max(ran, 1e-9) * missing
+        loss = "" if self.loss is None else f", loss {self.loss:.3f}"
         title = f", validation {self._score_title} "
         score = "" if self._score is None else f"{title}{self._score:.1f} %"
         rate = f", {self._rate:.0f} images/s" if self._rate else ""
-        return f"epoch {epoch}/{self._epochs}, loss {loss:.3f}{score}{rate}, {duration(left)} left"
+        return f"epoch {epoch}/{self._epochs}{loss}{score}{rate}, {duration(left)} left"
 
     def epoch(self, line: Mapping[str, Any]) -> None:
         """An epoch is done, with this line of metrics."""
-        self._score = line[self._score_name]
+        self._score, self.loss = line[self._score_name], line["train_loss"]
+        self._done = float(line["epoch"])
         self._mark, self._images = time.monotonic(), 0  # measuring does not count as training
         if self._bar is None:
-            self._line(line["epoch"], line["train_loss"])
+            self._line(line["epoch"])
         if self._writer is not None:
             for name in ("train_loss", self._score_name, "learning_rate"):
                 self._writer.add_scalar(name, line[name], line["epoch"])
@@ -149,16 +156,13 @@ class RunDisplay:
             self._writer.flush()
 
 
-def run_display(
-    config: RunConfig, execution: Execution, steps: int, done: int, first: bool
-) -> RunDisplay:
+def run_display(config: RunConfig, execution: Execution, done: float, *, first: bool) -> RunDisplay:
     """What a process of a run shows.
 
     Args:
         config: the run.
         execution: whether anything is shown, and where.
-        steps: of an epoch.
-        done: steps that were done before.
+        done: epochs that were done before.
         first: whether this is the process that shows something.
     """
     evaluation = get_task(config.task).evaluation
@@ -167,7 +171,6 @@ def run_display(
         f"{config.benchmark} {config.method} {'+'.join(config.source)}",
         score=(validation_score(evaluation.metric), evaluation.title),
         epochs=config.epochs,
-        steps=steps,
         done=done,
         shown=first and not execution.quiet,
         tensorboard=folder if execution.tensorboard and first else None,

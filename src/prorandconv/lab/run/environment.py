@@ -39,7 +39,7 @@ def keep_freed_memory() -> None:
 
 def environment(device: torch.device, processes: int) -> dict[str, Any]:
     """What a result may owe to the machine it was made on."""
-    packages = ("prorandconv", "torch", "torchvision", "numpy", "lightning-fabric")
+    packages = ("prorandconv", "torch", "torchvision", "numpy")
     return {
         "command": command(),
         "python": platform.python_version(),

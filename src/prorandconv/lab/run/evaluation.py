@@ -12,7 +12,6 @@ from ..data import Benchmark, Images, Samples
 from ..tasks import Evaluation, RunTask, get_task
 from .config import RunConfig
 from .environment import autocast
-from .signals import StopRequest
 
 
 def evaluate(
@@ -109,7 +108,7 @@ class Targets:
 
 
 @dataclass(frozen=True)
-class Measured:
+class EpochMetrics:
     """What was measured at the end of an epoch."""
 
     validation: Evaluation
@@ -121,7 +120,7 @@ class Measured:
     """score on shifted validation images, by family; empty if the run does without"""
 
 
-class Measuring:
+class Evaluator:
     """Measures a run's network on its validation images and targets.
 
     Args:
@@ -130,7 +129,7 @@ class Measuring:
         shifted: the same under shifts, by family.
         targets: its targets.
         device: where the network is.
-        stop: true once the run is to stop.
+        check_stop: raises when the run is to stop.
     """
 
     def __init__(
@@ -140,66 +139,49 @@ class Measuring:
         shifted: Mapping[str, Samples],
         targets: Targets,
         device: torch.device,
-        stop: StopRequest,
+        check_stop: Callable[[], None],
     ) -> None:
         self._config, self._validation, self._targets = config, validation, targets
         self._shifted = shifted
-        self._device, self._stop = device, stop
+        self._device, self._check_stop = device, check_stop
 
-    def after_epoch(self, network: nn.Module, epoch: int) -> Measured | None:
-        """Validate, and measure the targets if it is their turn; None if asked to stop."""
+    def after_epoch(self, network: nn.Module, epoch: int) -> EpochMetrics:
+        """Validate, and measure the targets if it is their turn."""
         every = self._config.target_every
-        try:
-            validation = self._evaluate(network, self._validation)
-            shifted = {
-                family: self._evaluate(network, images).score
-                for family, images in self._shifted.items()
-            }
-            if epoch < self._config.epochs and not (every and epoch % every == 0):
-                return Measured(validation, shifted=shifted)
-            found = self._on_targets(network)
-        except _AskedToStopError:
-            return None
-        average = self._targets.average({name: one.score for name, one in found.items()})
-        return Measured(validation, found, average, shifted)
+        validation = self._evaluate(network, self._validation)
+        shifted = {
+            family: self._evaluate(network, images).score
+            for family, images in self._shifted.items()
+        }
+        if epoch < self._config.epochs and not (every and epoch % every == 0):
+            return EpochMetrics(validation, shifted=shifted)
+        scores = self._on_targets(network)
+        average = self._targets.average({name: one.score for name, one in scores.items()})
+        return EpochMetrics(validation, scores, average, shifted)
 
     def with_weights(
         self, network: nn.Module, weights: Mapping[str, Tensor]
-    ) -> dict[str, Evaluation] | None:
-        """Measure the targets with other weights; the network keeps its own.
-
-        Returns:
-            None if asked to stop.
-        """
-        own = copied(network.state_dict())
+    ) -> dict[str, Evaluation]:
+        """Measure the targets with other weights; the network keeps its own."""
+        kept = copied(network.state_dict())
         network.load_state_dict(weights)
         try:
             return self._on_targets(network)
-        except _AskedToStopError:
-            return None
         finally:
-            network.load_state_dict(own)
+            network.load_state_dict(kept)
 
     def _on_targets(self, network: nn.Module) -> dict[str, Evaluation]:
         return {name: self._evaluate(network, self._targets[name]) for name in self._targets.names}
 
     def _evaluate(self, network: nn.Module, samples: Samples) -> Evaluation:
-        def give_up() -> None:
-            if self._stop:
-                raise _AskedToStopError
-
         return evaluate(
             network,
             samples,
             get_task(self._config.task),
             device=self._device,
             precision=self._config.precision,
-            between=give_up,
+            between=self._check_stop,
         )
-
-
-class _AskedToStopError(Exception):
-    """Ends what is being measured."""
 
 
 def copied(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

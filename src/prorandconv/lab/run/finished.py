@@ -9,10 +9,9 @@ from ..data import Benchmark, Split
 from ..errors import DataError
 from .checkpoint import read_state
 from .config import RunConfig
-from .data import open_benchmark
+from .data import check_same_data, open_benchmark
 from .directory import BEST, RESULT, RunDirectory
 from .stored import Result, selected
-from .values import refuse_other_data
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def finished(
         present = present_fingerprints(config, benchmark, {} if known is None else known)
     except DataError:  # the user's folder is gone as a whole
         present = {}
-    refuse_other_data(directory.path, config.source, stored, present)
+    check_same_data(directory.path, config.source, stored, present)
     messages = []
     if gone := [name for name in stored if name not in present]:
         shown = "all of it" if len(gone) == len(stored) else ", ".join(gone)

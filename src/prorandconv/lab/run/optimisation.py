@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from ...errors import ProRandConvError
+from ..data.samples import Batch
 from ..methods.learner import Learner, Losses, MakeOptimiser
 from .config import RunConfig
 from .data import learner_of, network_of
@@ -70,58 +71,74 @@ def set_learning_rates(optimisers: Iterable[Optimizer], config: RunConfig, done:
 
 
 class NotFiniteError(ArithmeticError):
-    """A loss that no weight can follow.
+    """A loss that no weight can follow."""
 
-    Args:
-        losses: of the round.
+
+StepLosses = tuple[list[Tensor], int]
+"""All losses of a step, left on the device, and the number of images of this process."""
+
+
+def read_losses(steps: Sequence[StepLosses], ranks: Ranks) -> list[float]:
+    """The sum of the first loss over the images of all processes, for each step.
+
+    Reading a loss makes the processor wait for a GPU: those of many steps are read at once.
+
+    Raises:
+        NotFiniteError: in all processes, if any loss of any process is not finite.
     """
-
-    def __init__(self, losses: Losses) -> None:
-        values = [str(float(loss.detach())) for loss in losses.values()]
-        super().__init__(f"the loss is {' and '.join(values)}")
+    losses = [loss for step, _ in steps for loss in step]
+    one_kind = len({loss.dtype for loss in losses}) == 1
+    values = torch.stack(losses).tolist() if one_kind else [float(loss) for loss in losses]
+    counts = [images for step, images in steps for _ in step]
+    sums = ranks.summed([value * count for value, count in zip(values, counts, strict=True)])
+    found, position = [], 0
+    for step, _ in steps:
+        part = slice(position, position + len(step))
+        if not all(math.isfinite(total) for total in sums[part]):
+            raise NotFiniteError(f"the loss is {' and '.join(map(str, values[part]))}")
+        found.append(sums[position])
+        position += len(step)
+    return found
 
 
 def learn(
     learner: Learner,
     optimisers: Mapping[str, Optimizer],
-    batch: tuple[Tensor, Tensor],
+    batch: Batch,
     generator: torch.Generator,
     ranks: Ranks,
     precision: str = "32-true",
-) -> tuple[float, int]:
+    *,
+    check: bool = False,
+) -> StepLosses:
     """Learn from a mini-batch, round by round.
 
     Args:
         learner: what is trained.
-        optimisers: its own, by name.
-        batch: images and labels of this process.
+        optimisers: its optimisers, by name.
+        batch: of this process.
         generator: of the augmentation.
         ranks: all processes.
         precision: of the run.
-
-    Returns:
-        The sum of the first loss over the images of all processes, and how many these are.
+        check: check the losses of each round before its update.
 
     Raises:
-        NotFiniteError: in all processes, before the weights are changed.
+        NotFiniteError: with ``check``; in all processes, before the weights are changed.
     """
-    images, labels = batch
-    rounds = learner.step(images, labels, generator)
-    found: list[tuple[float, int]] = []
+    rounds, found, images = learner.step(batch, generator), list[Tensor](), len(batch.labels)
     while True:
         # Anew for each round: autocast keeps copies of the weights as they were.
-        with autocast(images.device, precision):
+        with autocast(batch.images.device, precision):
             losses = next(rounds, None)
         if losses is None:
             break
-        own = [float(loss.detach()) * len(labels) for loss in losses.values()]
-        *sums, seen = ranks.summed([*own, len(labels)])
-        if not all(math.isfinite(total) for total in sums):
-            raise NotFiniteError(losses)
-        found.append((sums[0], int(seen)))
+        detached = [loss.detach() for loss in losses.values()]
+        if check:
+            read_losses([(detached, images)], ranks)
+        found += detached
         update(losses, optimisers, ranks)
     ranks.share_buffers(learner)
-    return found[0]
+    return found, images
 
 
 def update(losses: Losses, optimisers: Mapping[str, Optimizer], ranks: Ranks) -> None:
@@ -156,7 +173,7 @@ def _clip(parameters: Iterable[Tensor], largest: float) -> None:
         parameter.grad = gradient * (largest / (norm + 1e-6)).clamp(max=1)
 
 
-def try_step(config: RunConfig, learner: Learner, images: Tensor, labels: Tensor) -> None:
+def try_step(config: RunConfig, learner: Learner, batch: Batch) -> None:
     """Compute the first losses of a mini-batch, and throw them away.
 
     Nothing of the run changes: the learner is a copy, and so are the generators.
@@ -164,18 +181,18 @@ def try_step(config: RunConfig, learner: Learner, images: Tensor, labels: Tensor
     Args:
         config: the run.
         learner: what is to be trained.
-        images: a mini-batch, of which a few are used.
-        labels: theirs.
+        batch: a mini-batch, of which a few images are used.
 
     Raises:
         ProRandConvError: the losses are not what they should be.
     """
-    devices = [images.device] if images.device.type == "cuda" else []
+    device = batch.images.device
+    devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         step = (
             copy.deepcopy(learner)
             .train()
-            .step(images[:TRIED_IMAGES], labels[:TRIED_IMAGES], torch.Generator().manual_seed(0))
+            .step(Batch(*(part[:TRIED_IMAGES] for part in batch)), torch.Generator().manual_seed(0))
         )
         try:
             losses = next(step, None)
@@ -202,30 +219,24 @@ def _unfit(config: RunConfig, found: str) -> ProRandConvError:
 
 
 def keep_step(
-    run: Path,
-    rank: int,
-    learner: Learner,
-    batch: tuple[Tensor, Tensor],
-    generators: list[Tensor],
+    run: Path, rank: int, learner: Learner, batch: Batch, generators: list[Tensor]
 ) -> str:
     """Keep what a step is made of.
 
     Args:
         run: the run's directory.
         rank: of this process.
-        learner: as it is when the loss is found.
-        batch: images and labels.
+        learner: as it is when the loss is computed.
+        batch: of this process.
         generators: states before the step: of the augmentation, and torch's own.
 
     Returns:
         What a user can do with it.
     """
-    images, labels = batch
     path = run / f"nan-rank{rank}.pt"
     step = {
         "learner": learner.state_dict(),
-        "images": images.cpu(),
-        "labels": labels.cpu(),
+        **{name: part.cpu() for name, part in batch._asdict().items()},
         "augmentation": generators[0],
         "torch": generators[1],
     }
@@ -251,7 +262,8 @@ def replay(run: Path, file: str = "nan-rank0.pt", *, trust_code: bool = False) -
     generator = torch.Generator()
     generator.set_state(step["augmentation"])
     torch.set_rng_state(step["torch"])
-    for losses in learner.train().step(step["images"], step["labels"], generator):
+    batch = Batch(*(step[name] for name in Batch._fields))
+    for losses in learner.train().step(batch, generator):
         for loss in losses.values():
             if not torch.isfinite(loss):
                 return loss

@@ -16,6 +16,10 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 Handler = Callable[[int, FrameType | None], None]
 
 
+class StopRequestedError(Exception):
+    """A run is to stop: raised in all of its processes, and saved where the loop catches it."""
+
+
 class StopRequest:
     """A handler of signals that is true once SIGTERM or Ctrl-C has come.
 
@@ -50,13 +54,13 @@ def end_with_parent() -> None:
 
 @contextmanager
 def signals(handler: Handler) -> Iterator[None]:
-    """Handle SIGTERM and SIGINT, also those that were held back; only the main thread can."""
+    """Handle SIGTERM and SIGINT, also those that were blocked; only the main thread can."""
     with _handled(handler), _masked(unblock=True):
         yield
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def signals_blocked() -> Iterator[None]:
     """Let SIGTERM and SIGINT wait until :func:`signals`, here and in processes started meanwhile.
 
     A process that is starting has no handler yet, and would die of them.

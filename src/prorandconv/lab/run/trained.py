@@ -21,13 +21,14 @@ from ..files import data_root as data_folder
 from ..models import load_weights
 from ..progress import progress
 from ..tasks import Evaluation, get_task
-from .checkpoint import State, network_weights, read_state
+from .checkpoint import network_weights, read_state
 from .config import RunConfig
-from .data import network_of, open_benchmark
+from .data import learner_of, network_of, open_benchmark
 from .directory import BEST, CONFIG, RESULT, RunDirectory
 from .environment import device_of
 from .evaluation import Targets, evaluate
 from .predict import Prediction, SegmentedFile, image_files, predict, segment_files
+from .state import Stored
 from .values import read_object
 
 
@@ -134,7 +135,8 @@ def load_trained(
         raise ProRandConvError.about("run", str(run), f"a run's directory, with {CONFIG} in it")
     config = RunConfig.read(directory.path / CONFIG, trust_code=trust_code)
     _refuse_edited(directory, config)
-    network = network_of(config)
+    config.check_same_code()
+    network = learner_of(config, network_of(config)).network
     weights = _best(directory) if which == "best" else network_weights(_checkpoint(directory))
     load_weights(network, weights, origin=str(directory.path), other_classes=False)
     if data_root is not None:
@@ -180,7 +182,7 @@ def _best(directory: RunDirectory) -> dict[str, Tensor]:
         ) from error
 
 
-def _checkpoint(directory: RunDirectory, *, best: bool = False) -> State:
+def _checkpoint(directory: RunDirectory, *, best: bool = False) -> Stored:
     state, messages = read_state(directory, set_aside=False)
     if state is None or (best and not state["best"]):
         missing = f"{BEST} is missing, and there is" if best else "there is"

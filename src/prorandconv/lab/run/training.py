@@ -1,16 +1,16 @@
 """One run: config in, result directory out.
 
-Read it from the top: :func:`train` starts the processes, :func:`_run` is what each of them does,
-``Run`` goes through epochs and steps. What has state is in a checkpoint: a run that was killed is
-resumed as if it had not been.
+Read it from the top: :func:`train` starts the processes, :func:`work` is what each of them does,
+``Run`` goes through epochs and steps. A run that was killed is resumed as if it had not been: all
+that changes is in its :class:`RunState`, which is the checkpoint.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from functools import partial
 from types import FrameType
 from typing import NoReturn
@@ -18,81 +18,68 @@ from typing import NoReturn
 import torch
 from torch import Tensor
 
-from ..errors import DivergedError, RunError, StoppedError
-from ..fabric import Fabric
-from ..tasks import Evaluation
-from .averaging import WeightAverage
-from .checkpoint import Checkpoints
+from ..data.samples import Batch
+from ..errors import DivergedError, StoppedError
+from ..models import macs
+from ..tasks import get_task
+from . import checkpoint
 from .config import Execution, RunConfig
 from .data import RunData, learner_of, network_of
 from .directory import ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory, note
 from .display import run_display
-from .distributed import Ranks, in_processes
+from .distributed import Ranks, run_on_ranks
 from .environment import deterministic, environment, keep_freed_memory
-from .evaluation import Measuring
+from .evaluation import Evaluator
 from .finished import finished
 from .optimisation import (
     NotFiniteError,
+    StepLosses,
     keep_step,
     learn,
     learning_rate,
-    optimiser_maker,
+    read_losses,
     set_learning_rates,
     try_step,
 )
-from .result import RunState, put_together
-from .signals import StopRequest, signals
-from .state import Generators, Selection
-from .stored import Result
+from .signals import StopRequest, StopRequestedError, signals
+from .state import RunState
+from .stored import CHOICES, Result
+
+STEPS_BETWEEN_CHECKS = 50
+"""Losses are checked together: reading one makes the processor wait for a GPU."""
 
 
 def train(config: RunConfig, execution: Execution | None = None) -> Result:
     """Train as the config says; resume what was begun; return the result of what is done.
-
-    Args:
-        config: the run.
-        execution: where and how.
 
     Raises:
         StoppedError: SIGTERM or Ctrl-C came; the run is saved.
         RunError: the run has failed; its last good checkpoint is kept.
     """
     execution = execution or Execution()
-    done = finished(config, execution.runs)
-    if done is not None:
+    if (done := finished(config, execution.runs)) is not None:
         for message in () if execution.quiet else done.messages:
             print(message, file=sys.stderr)
         return done.result
-    ended: Result | RunError = in_processes(_run, config, execution)
-    if isinstance(ended, RunError):
-        raise ended
-    return ended
+    result: Result = run_on_ranks(work, config, execution)
+    return result
 
 
-def _run(fabric: Fabric, config: RunConfig, execution: Execution) -> Result | RunError:
-    """What each process does; only the first one writes.
-
-    Errors on which all processes agree are returned: a process that raises has failed alone.
-    """
-    ranks = Ranks.of(fabric)
-    directory = RunDirectory(config.directory(execution.runs))
+def work(ranks: Ranks, config: RunConfig, execution: Execution) -> Result:
+    """What each process does; only the first one writes."""
+    directory, stop = RunDirectory(config.directory(execution.runs)), StopRequest()
     with ExitStack() as held:
-        try:
-            stop = StopRequest()
-            held.enter_context(signals(stop))
-            if ranks.first:
-                with signals(_give_up):
-                    held.enter_context(directory.locked(wait=execution.wait))
-            if (done := ranks.first_says(directory.result)) is not None:
-                return done
-            held.enter_context(deterministic(config.deterministic))
-            keep_freed_memory()
-            return Run(ranks, config, execution, directory, stop).to_the_end()
-        except (StoppedError, DivergedError) as ended:
-            return ended
+        held.enter_context(signals(stop))
+        if ranks.first:
+            with signals(_stop_waiting):
+                held.enter_context(directory.locked(wait=execution.wait))
+        held.enter_context(deterministic(config.deterministic))
+        keep_freed_memory()
+        done = ranks.on_first(directory.result)
+        return done or Run(ranks, config, execution, directory, stop).train()
 
 
-def _give_up(number: int, frame: FrameType | None) -> NoReturn:
+def _stop_waiting(number: int, frame: FrameType | None) -> NoReturn:
     """A signal that comes while another process is waited for."""
     raise StoppedError("stopped before it began; there was nothing to save")
 
@@ -101,7 +88,7 @@ class Run:
     """A run in one of its processes.
 
     Args:
-        ranks: the processes.
+        ranks: all processes.
         config: the run.
         execution: where and how.
         directory: where its files are.
@@ -116,163 +103,248 @@ class Run:
         directory: RunDirectory,
         stop: StopRequest,
     ) -> None:
+        config.check_same_code()
         self.ranks, self.config, self.execution = ranks, config, execution
         self.directory, self.stop = directory, stop
         self.data = RunData(config)
-        torch.manual_seed(config.seed)
-        network = network_of(config, initial=True)
-        self.steps = len(self.data.batches(ranks, torch.Generator()))
-        learner = learner_of(config, network, self.data.training, self.steps, ranks.gather)
-        # Convolutions are faster with channels last.
-        self.learner = learner.to(ranks.device).to(memory_format=torch.channels_last)
-        self.optimisers = self.learner.optimisers(optimiser_maker(config))
-        self.average = WeightAverage(config, self.learner)
-        self.generators = Generators(config.seed, ranks)
-        self.checkpoints = Checkpoints(
-            directory,
-            ranks,
+        self.steps = self.total_steps = len(self.data.batches(ranks, torch.Generator()))
+        """of the first epoch, and of the current one"""
+        self.state = self.initial_state()
+        self.evaluator = Evaluator(
             config,
-            self.learner,
-            self.optimisers,
-            self.average,
-            self.generators,
-            self.data.fingerprints if ranks.first else {},
+            self.data.validation,
+            self.data.shifted,
+            self.data.targets,
+            ranks.device,
+            self.check_stop_here,
         )
-        self.measuring = Measuring(
-            config, self.data.validation, self.data.shifted, self.data.targets, ranks.device, stop
-        )
-        self.state = RunState()
-        self.selection = Selection(config.select, self.state)
+        self.pending: list[StepLosses] = []
+        """losses of the last steps, which were not read yet"""
+        self.checked_until = (0, 0)
+        """epoch and step up to which each step is checked by itself"""
         self.saved = time.monotonic()
 
-    def to_the_end(self) -> Result:
+    def initial_state(self) -> RunState:
+        """The state at the beginning of the run; the same each time."""
+        torch.manual_seed(self.config.seed)
+        network = network_of(self.config, initial=True)
+        learner = learner_of(self.config, network, self.data.training, self.steps, self.ranks)
+        # Convolutions are faster with channels last.
+        learner = learner.to(self.ranks.device).to(memory_format=torch.channels_last)
+        return RunState(self.config, learner, self.ranks)
+
+    def train(self) -> Result:
         """Resume if there is something to resume, train, measure, write the result."""
-        if ":" in self.config.method or ":" in self.config.network:
-            images, labels = next(iter(self.data.batches(self.ranks, torch.Generator())))
-            try_step(self.config, self.learner, images, labels)
-        self.state, self.selection, messages = self.checkpoints.load()
-        state, first = self.state, self.ranks.first
-        if first:
-            note(self.directory.path, messages)
-            self.directory.write_config(self.config)
-            about = environment(self.ranks.device, self.ranks.count)
-            self.directory.write_json(ENVIRONMENT, about)
-            self.directory.write_lines(METRICS, state.history)
-        done = state.epoch * self.steps + state.step
-        with run_display(self.config, self.execution, self.steps, done, first) as self.display:
-            for message in messages if first else ():
+        messages, progress = self.begin(), self.state.progress
+        done, first = progress.epoch + progress.step / max(self.steps, 1), self.ranks.first
+        with run_display(self.config, self.execution, done, first=first) as self.display:
+            for message in messages:
                 self.display.warn(message)
-            if done:
-                self.display.say(f"resuming at epoch {state.epoch + 1}, step {state.step}")
-            while state.epoch < self.config.epochs:
-                began = time.monotonic()
-                self.train_epoch()
-                trained = time.monotonic()
-                self.finish_epoch()
-                self._note_timing(trained - began, time.monotonic() - trained)
-            return self.finish()
+            if progress.epoch or progress.step:
+                self.display.say(f"resuming at epoch {progress.epoch + 1}, step {progress.step}")
+            try:
+                while self.state.progress.epoch < self.config.epochs:
+                    self.train_epoch()
+                return self.ranks.on_first(self.write_result)
+            except StopRequestedError:
+                with suppress(NotFiniteError):  # the checkpoint before that is kept
+                    self.save()
+                raise self.stopped("stopped and saved") from None
+
+    def begin(self) -> list[str]:
+        """Load the last checkpoint, and write what the run is; returns messages for the user."""
+        if ":" in self.config.method + self.config.network:
+            batches = self.data.batches(self.ranks, torch.Generator()).with_domains()
+            try_step(self.config, self.state.learner, next(batches))
+        messages = self.load()
+        self.ranks.on_first(partial(self.write_beginning, messages))
+        return messages if self.ranks.first else []
 
     def train_epoch(self) -> None:
-        """Go once through the source, or through what is left of it."""
-        state, generators = self.state, self.generators
-        generators.order.set_state(generators.epoch_order)
-        self.learner.train()
-        for batch in self.data.batches(self.ranks, generators.order, state.step):
-            done = state.epoch + state.step / self.steps
-            set_learning_rates(self.optimisers.values(), self.config, done)
-            before = generators.own()
-            try:
-                loss_sum, seen = learn(
-                    self.learner,
-                    self.optimisers,
-                    batch,
-                    generators.augmentation,
-                    self.ranks,
-                    self.config.precision,
-                )
-            except NotFiniteError as error:
-                self._fail(error, batch, before)
-            self.average.take_step(state.epoch)
-            state.step += 1
-            state.loss_sum += loss_sum
-            state.images_seen += seen
-            self.display.step(state.epoch + 1, loss_sum / seen, seen)
-            minutes = (time.monotonic() - self.saved) / 60
-            due = self.ranks.first and minutes >= self.execution.checkpoint_minutes
-            stop, save = self.ranks.summed([bool(self.stop), due])
-            if stop:
-                self._save_and_stop()
-            if save:
-                self.save()
+        """Go once through the training images, or through what is left of them, and measure."""
+        began = time.monotonic()
+        try:
+            for batch in self.batches():
+                self.pending.append(self.step(batch))
+                if len(self.pending) >= STEPS_BETWEEN_CHECKS:
+                    self.read_losses()
+                self.display.step(self.state.progress, self.total_steps)
+                self.tick()
+            self.read_losses()
+        except NotFiniteError as error:
+            self.return_to_checkpoint(error)
+            return
+        trained = time.monotonic()
+        self.end_epoch()
+        self.ranks.on_first(partial(self.write_epoch, trained - began, time.monotonic() - trained))
+        self.display.epoch(self.state.progress.history[-1])
 
-    def finish_epoch(self) -> None:
-        """Validate, measure the targets if it is their turn, select, and save."""
+    def batches(self) -> Iterator[Batch]:
+        """The mini-batches that are left of the current epoch."""
+        state, progress = self.state, self.state.progress
+        try:
+            images = state.learner.begin_epoch(
+                progress.epoch, self.data.training, state.augmentation, self.check_stop
+            )
+        except StopRequestedError:
+            raise self.stopped("stopped while an epoch was prepared") from None
+        order = state.rewound_order()
+        batches = self.data.batches(self.ranks, order, progress.step, images)
+        self.total_steps = progress.step + len(batches)
+        state.learner.train()
+        return batches.with_domains()
+
+    def step(self, batch: Batch) -> StepLosses:
+        """Learn from a mini-batch."""
+        state, progress = self.state, self.state.progress
+        done = progress.epoch + progress.step / self.total_steps
+        set_learning_rates(state.optimisers.values(), self.config, done)
+        check = (progress.epoch, progress.step) < self.checked_until
+        before = state.generators() if check else []
+        try:
+            losses = learn(
+                state.learner,
+                state.optimisers,
+                batch,
+                state.augmentation,
+                self.ranks,
+                self.config.precision,
+                check=check,
+            )
+        except NotFiniteError as error:
+            self.fail(error, batch, before)
+        state.average.update(progress.epoch)
+        progress.step += 1
+        progress.images_seen += len(batch.labels) * self.ranks.count
+        return losses
+
+    def read_losses(self) -> None:
+        """Add the losses of the last steps up, and check them."""
+        steps, self.pending = self.pending, []
+        for (_, images), loss in zip(steps, read_losses(steps, self.ranks), strict=True):
+            self.state.progress.loss_sum += loss
+            self.display.loss = loss / (images * self.ranks.count)
+
+    def tick(self) -> None:
+        """Between steps: stop, or save a checkpoint if it is time to."""
+        minutes = (time.monotonic() - self.saved) / 60
+        due = self.ranks.first and minutes >= self.execution.checkpoint_minutes
+        stop, save = self.ranks.any(bool(self.stop), due)
+        if stop:
+            raise StopRequestedError
+        if save:
+            self.save()
+
+    def check_stop(self) -> None:
+        """Raise in all processes if any is to stop."""
+        if any(self.ranks.any(bool(self.stop))):
+            raise StopRequestedError
+
+    def check_stop_here(self) -> None:
+        """Raise if this process is to stop."""
+        if self.stop:
+            raise StopRequestedError
+
+    def end_epoch(self) -> None:
+        """Validate, measure the targets if it is their turn, select weights, and save."""
         state, config = self.state, self.config
-        with self.average.in_place(self.data.batches(self.ranks, torch.Generator().manual_seed(0))):
-            measured = self.ranks.first_says(
-                lambda: self.measuring.after_epoch(self.learner.network, state.epoch + 1)
-            )
-            if measured is not None:
-                line = state.end_epoch(measured, learning_rate(config, state.epoch))
-                if self.ranks.first:
-                    self.selection.keep(self.learner.network)
-        if measured is None:
-            self._save_and_stop()
-        self.generators.epoch_order = self.generators.order.get_state()
+        images = self.data.batches(self.ranks, torch.Generator().manual_seed(0))
+        with state.average.applied(images.with_domains()):
+            network, epoch = state.learner.network, state.progress.epoch
+            measured = self.ranks.on_first(lambda: self.evaluator.after_epoch(network, epoch + 1))
+            state.end_epoch(measured, learning_rate(config, epoch))
         self.save()
-        if self.ranks.first:
-            self.directory.write_lines(METRICS, state.history)
-            self.directory.write_best(self.selection.best, config, self.selection.epoch)
-        self.display.epoch(line)
 
-    def finish(self) -> Result:
-        """Measure the selected weights, and write the result: its presence means done."""
-        earlier: dict[int, Mapping[str, Evaluation]] = {}
-        for epoch in sorted({*self.state.chosen_epochs().values()} - {self.config.epochs}):
-            weights = self.selection.of(epoch)
-            found = self.ranks.first_says(
-                partial(self.measuring.with_weights, self.learner.network, weights)
-            )
-            if found is None:
-                self._save_and_stop()
-            earlier[epoch] = found
-        return self.ranks.first_says(lambda: self._write_result(earlier))
-
-    def _write_result(self, earlier: Mapping[int, Mapping[str, Evaluation]]) -> Result:
-        found = put_together(self.config, self.data, self.learner.network, self.state, earlier)
-        self.directory.write_best(self.selection.best, self.config, self.selection.epoch)
-        self.directory.write_json(RESULT, found)
-        return found
+    def load(self) -> list[str]:
+        """Load the last checkpoint, or share the first weights."""
+        data = self.data.fingerprints if self.ranks.first else {}
+        return checkpoint.load(self.directory, self.config, self.state, self.ranks, data)
 
     def save(self) -> None:
         """Write a checkpoint."""
-        self.checkpoints.save(self.state, self.selection)
+        self.read_losses()
+        data = self.data.fingerprints if self.ranks.first else {}
+        checkpoint.save(self.directory, self.state, self.ranks, data)
         self.saved = time.monotonic()
 
-    def _save_and_stop(self) -> NoReturn:
-        self.save()
-        raise StoppedError(
-            f"stopped and saved in epoch {self.state.epoch + 1}, after step {self.state.step} of "
-            f"{self.steps}; the same command resumes the run ({self.directory.path})"
-        )
+    def return_to_checkpoint(self, error: NotFiniteError) -> None:
+        """Go back, and take each step by itself up to here: so the step that fails is known."""
+        progress = self.state.progress
+        self.checked_until = (progress.epoch, progress.step)
+        self.display.say(f"{error}: back to the last checkpoint, to find the step")
+        self.pending, self.state = [], self.initial_state()
+        self.load()
 
-    def _fail(
-        self, error: NotFiniteError, batch: tuple[Tensor, Tensor], before: list[Tensor]
-    ) -> NoReturn:
+    def fail(self, error: NotFiniteError, batch: Batch, before: list[Tensor]) -> NoReturn:
         """Keep what the step was made of, and end; the last checkpoint stays as it is."""
-        path = self.directory.path
-        advice = keep_step(path, self.ranks.own, self.learner, batch, before)
+        path, progress = self.directory.path, self.state.progress
+        advice = keep_step(path, self.ranks.own, self.state.learner, batch, before)
         raise DivergedError.at(
             path,
-            f"{error} in epoch {self.state.epoch + 1}, step {self.state.step + 1}",
+            f"{error} in epoch {progress.epoch + 1}, step {progress.step + 1}",
             f"the last good checkpoint is kept, and {advice}; a smaller learning rate often helps",
         ) from error
 
-    def _note_timing(self, training: float, evaluation: float) -> None:
-        """Wall-clock times differ from run to run: they stay out of what is compared."""
-        line = {"epoch": self.state.epoch, "training_s": training, "evaluation_s": evaluation}
-        if self.ranks.first:
-            try:
-                self.directory.append_line(TIMING, line)
-            except OSError as error:  # nothing depends on it
-                self.display.warn(f"{TIMING} could not be written: {error.strerror}")
+    def stopped(self, how: str) -> StoppedError:
+        """The error that ends a run that is to stop."""
+        epoch, step = self.state.progress.epoch + 1, self.state.progress.step
+        return StoppedError(
+            f"{how} in epoch {epoch}, after step {step} of {self.total_steps}; "
+            f"the same command resumes the run ({self.directory.path})"
+        )
+
+    # What the first process alone does.
+
+    def write_beginning(self, messages: list[str]) -> None:
+        """Check the room on the disk, and write config, environment, and the metrics so far."""
+        needed = checkpoint.disk_needed(self.config, self.state.learner)
+        checkpoint.check_disk(self.directory, needed)
+        note(self.directory.path, messages)
+        self.directory.write_config(self.config)
+        about = environment(self.ranks.device, self.ranks.count)
+        self.directory.write_json(ENVIRONMENT, about)
+        self.directory.write_lines(METRICS, self.state.progress.history)
+
+    def write_epoch(self, training: float, evaluation: float) -> None:
+        """Write the metrics, the selected weights, and the seconds that the epoch took.
+
+        Times differ from run to run: they stay out of what is compared.
+        """
+        state = self.state
+        self.directory.write_lines(METRICS, state.progress.history)
+        self.directory.write_best(state.best, self.config, state.best_epoch)
+        line = {"epoch": state.progress.epoch, "training_s": training, "evaluation_s": evaluation}
+        try:
+            self.directory.append_line(TIMING, line)
+        except OSError as error:  # nothing depends on it
+            self.display.warn(f"{TIMING} could not be written: {error.strerror}")
+
+    def write_result(self) -> Result:
+        """Measure the selected weights of earlier epochs, and write the result: it means done."""
+        state, config, data, network = (
+            self.state,
+            self.config,
+            self.data,
+            self.state.learner.network,
+        )
+        epochs = {*state.progress.selected_epochs().values()} - {config.epochs}
+        earlier = {e: self.evaluator.with_weights(network, state.kept[e]) for e in sorted(epochs)}
+        metric = get_task(config.task).evaluation.metric
+        result: Result = {
+            "config": config.to_mapping(),
+            "hash": config.hash,
+            "classes": list(config.identity.classes),
+            "averaged": list(data.targets.averaged),
+            "absent": list(data.targets.absent),
+            "selected": CHOICES[config.select],
+            **state.progress.figures(metric, data.targets.averaged, earlier),
+            "images": {"train": len(data.training), "val": len(data.validation)},
+            "data": data.fingerprints,
+            "parameters": sum(p.numel() for p in network.parameters()),
+            "macs": macs(network, config.identity.image_size),
+        }
+        self.directory.write_best(state.best, config, state.best_epoch)
+        self.directory.write_json(RESULT, result)
+        if not self.execution.keep_checkpoint:
+            self.directory.remove_checkpoints()
+        return result

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
+import inspect
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from typing_extensions import TypedDict
+
 from ...errors import ProRandConvError
-from ..errors import RunError, unknown_name
+from ..errors import unknown_name
+from ..files import digest
 from ..methods import EARLIER_DEFAULT, Method, method_class
 
 if TYPE_CHECKING:
@@ -21,10 +26,42 @@ if TYPE_CHECKING:  # a config is read without waiting for what loads data
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
+def _adapter(cls: Any) -> TypeAdapter[dict[str, Any]]:
+    """Checks the fields of a dataclass, of which some may be missing."""
     from pydantic import TypeAdapter  # only here: --help must not wait for it
 
-    return TypeAdapter(kind)
+    hints = get_type_hints(cls, include_extras=True)
+    kinds = {f.name: hints[f.name] for f in fields(cls) if f.name != "options"}
+    return TypeAdapter(TypedDict(cls.__name__, kinds, total=False))  # type: ignore[operator]
+
+
+def validated(cls: Any, values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """JSON values as what a dataclass's fields hold: lists become tuples, texts become paths.
+
+    Args:
+        cls: the dataclass, whose hints state what is right.
+        values: some of its fields, as in JSON or of the field's own type.
+        prefix: of names in messages.
+    """
+    from pydantic import ValidationError
+
+    try:
+        text = json.dumps(dict(values), default=_to_json)
+        return _adapter(cls).validate_json(text, strict=True)
+    except ValidationError as error:
+        name = error.errors()[0]["loc"][0]
+        problems = [
+            problem["msg"].removeprefix("Input should be ")
+            for problem in error.errors()
+            if problem["loc"][0] == name
+        ]
+        raise ProRandConvError.about(
+            f"{prefix}{name}", values[str(name)], "; or ".join(dict.fromkeys(problems))
+        ) from error
+
+
+def _to_json(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def plain(value: Any) -> dict[str, Any]:
@@ -46,7 +83,7 @@ def changed(value: Any) -> dict[str, Any]:
 
 def short_hash(values: Mapping[str, Any]) -> str:
     """A short name for plain values, whatever their order."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+    return digest(json.dumps(values, sort_keys=True))[:12]
 
 
 def read_object(argument: str, path: Path) -> dict[str, Any]:
@@ -67,35 +104,17 @@ def read_object(argument: str, path: Path) -> dict[str, Any]:
     return stored
 
 
-def typed(name: str, value: Any, kind: Any) -> Any:
-    """A plain value as what a field holds: lists become tuples, texts become paths.
-
-    Args:
-        name: of the field, for the message.
-        value: as in JSON, or of the field's own type.
-        kind: the field's type.
-    """
-    from pydantic import ValidationError
-
-    try:
-        return _adapter(kind).validate_json(json.dumps(value, default=str), strict=True)
-    except ValidationError as error:
-        expected = "; or ".join(dict.fromkeys(problem["msg"] for problem in error.errors()))
-        raise ProRandConvError.about(name, value, expected) from error
-
-
 def method_from(method: str, options: Mapping[str, Any]) -> Method:
     """A method from its name and plain values of its options."""
     cls = method_class(method)
-    hints = get_type_hints(cls)
-    refuse_unknown(options, [f.name for f in fields(cls)], f"unknown option of {method}")
-    return cls(**{k: typed(f"options.{k}", v, hints[k]) for k, v in options.items()})
+    check_known(options, [f.name for f in fields(cls)], f"unknown option of {method}")
+    return cls(**validated(cls, options, "options."))
 
 
-def refuse_unknown(
+def check_known(
     given: Iterable[str], known: Sequence[str], argument: str = "unknown field"
 ) -> None:
-    """Refuse names that are not known, with the nearest one that is."""
+    """Raise for a name that is not known, with the nearest one that is."""
     for name in given:
         if name not in known:
             raise unknown_name(argument, name, known)
@@ -137,26 +156,32 @@ def weights_content(path: Path) -> str:
 @cache
 def _content_hash(path: Path, changed: int) -> str:
     """Hashed once for all runs of a study; a file that was changed is hashed again."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return digest(path.read_bytes())
 
 
-def refuse_other_data(
-    run: Path, source: Sequence[str], stored: Mapping[str, str], present: Mapping[str, str]
-) -> None:
-    """Refuse to resume a run, or to return its result, where its data has changed.
+def code_content(*names: str) -> str | None:
+    """A hash of the source of what the user has written; None if nothing is.
+
+    It is that of the files which define it: neither of what they import, nor of a file that was
+    changed after the import, whose code is not the one that runs.
 
     Args:
-        run: the run's directory.
-        source: domains that it is trained on.
-        stored: fingerprints that the run has kept, by "train", "val" and target.
-        present: fingerprints of what is there now; what is missing is not compared.
+        names: of a method and a network; those with a colon are the user's, and are imported.
     """
-    for name, own in stored.items():
-        if present.get(name, own) != own:
-            split = {"train": "training", "val": "validation"}.get(name, "test")
-            domain = name if split == "test" else ", ".join(source)
-            raise RunError.at(
-                run,
-                f"was made with other {split} images of {domain} than those that are there now",
-                "restore them, or use another folder of runs (--runs)",
-            )
+    from ..models import importable
+
+    found = [_source(importable("code", name), name) for name in names if ":" in name]
+    return digest(*found)[:12] if found else None
+
+
+@cache
+def _source(thing: Any, name: str) -> str:
+    """The source of a class with its bases, or of a function, and of the module that names it."""
+    places = [sys.modules[name.partition(":")[0]].__file__]
+    for one in getattr(thing, "__mro__", [thing]):
+        module = getattr(one, "__module__", "").partition(".")[0]
+        if module not in ("builtins", "torch", "abc", "prorandconv"):
+            with suppress(TypeError, OSError):  # of an object without a file
+                places.append(inspect.getfile(one))
+    files = sorted({Path(place) for place in places if place}, key=lambda path: path.name)
+    return digest(*(digest(path.read_bytes()) for path in files))

@@ -15,12 +15,12 @@ from typing import Any
 import torch
 
 from ..data import Options, get_benchmark
-from ..fabric import Fabric
 from ..files import write_text
 from ..models import macs
 from ..paper import Row, rows_of
 from ..progress import progress
 from ..run.config import RunConfig
+from ..run.environment import device_of
 from .estimate import Step
 from .plan import Study
 from .scenario import Scenario
@@ -52,7 +52,7 @@ def measure(settings: Settings, runs: Path, accelerator: str) -> tuple[Table, ..
         accelerator: auto, cpu, cuda or mps.
     """
     path = runs / "studies" / "efficiency" / settings.hash / "measured.json"
-    device = Fabric(accelerator=accelerator, devices=1).device
+    device = device_of(accelerator)
     options = Options(image_size=settings.image_size)
     benchmark = get_benchmark(settings.benchmark or "digits", settings.data_root, options)
     scenario = Scenario(settings, benchmark, (*settings.networks, benchmark.network)[0])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from ..data.samples import Batch
 from ..data.shifts import FAMILIES, LIMIT
 from ..progress import progress
 from ..run.config import Execution, RunConfig
@@ -55,7 +56,7 @@ class Step:
             learn(
                 self.learner,
                 self.optimisers,
-                (self.images, self.labels),
+                Batch(self.images, self.labels, torch.zeros(len(self.labels))),
                 self.generator,
                 self.ranks,
                 self.config.precision,
