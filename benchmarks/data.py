@@ -27,7 +27,6 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
 
 from prorandconv.lab.data import Images, Options, get_benchmark
-from prorandconv.lab.data.images import InMemoryImages
 
 BATCH = 64
 ROUNDS = 3
@@ -71,7 +70,7 @@ def digits(root: Path) -> dict[str, Any]:
         print("digits: MNIST is missing, generated images of its size are used")
         images = np.random.default_rng(0).integers(0, 256, (10_000, 28, 28), dtype=np.uint8)
         labels = torch.arange(10_000) % 10
-    ours: Images = InMemoryImages(
+    ours: Images = Images.in_memory(
         torch.from_numpy(images)[:, None],
         labels,
         classes=benchmark.classes,

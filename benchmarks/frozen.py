@@ -45,7 +45,7 @@ Way = Callable[[torch.Generator], Batches]
 def stored(domain: str, split: str) -> tuple[Tensor, Tensor]:
     """Pixels uint8 (N, 3, 32, 32) and labels."""
     images = labelled(get_benchmark("digits-mini").load(domain, split))  # type: ignore[arg-type]
-    (pixels,) = images.stored([torch.arange(len(images))])
+    pixels = images.stacked(torch.arange(len(images)))
     return pixels.expand(-1, 3, -1, -1).contiguous(), images.labels
 
 

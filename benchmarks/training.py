@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
 import prorandconv as prc
-from prorandconv.lab.data.images import ImageFormat, InMemoryImages
+from prorandconv.lab.data.images import ImageFormat, Images
 from prorandconv.lab.methods.learner import Losses, OneLoss
 from prorandconv.lab.models import build_classifier
 from prorandconv.lab.run.config import Execution, RunConfig
@@ -42,13 +42,13 @@ LIMITS = {"lenet": 0.15, "resnet18": 0.10}
 MEAN, STD = (0.5, 0.5, 0.5), (0.5, 0.5, 0.5)
 
 
-def photos(count: int, size: int) -> InMemoryImages:
+def photos(count: int, size: int) -> Images:
     """Noise in the shape of a data set: the cost of a step does not depend on the content."""
     generator = torch.Generator().manual_seed(0)
     pixels = torch.randint(256, (count, 3, size, size), dtype=torch.uint8, generator=generator)
     form = ImageFormat(size, MEAN, STD, base_augmentation=False)
     names = tuple("0123456789")
-    return InMemoryImages(
+    return Images.in_memory(
         pixels, torch.arange(count) % 10, classes=names, split="train", format=form
     )
 
@@ -80,7 +80,7 @@ class TimedLearner(OneLoss):
 class LabStep:
     """The steps of the lab's own loop, on images of any size."""
 
-    def __init__(self, method: str, network: str, images: InMemoryImages, batch: int) -> None:
+    def __init__(self, method: str, network: str, images: Images, batch: int) -> None:
         config = RunConfig.paper("digits-mini", "mnist", method, batch_size=batch, epochs=1)
         self.folder = tempfile.TemporaryDirectory()
         directory = RunDirectory(Path(self.folder.name))
@@ -119,7 +119,7 @@ class LabStep:
 
 def by_hand(
     network: str,
-    images: InMemoryImages,
+    images: Images,
     batch: int,
     generator: torch.Generator,
     times: list[float],
@@ -129,7 +129,7 @@ def by_hand(
     net = build_classifier(network, classes=10, image_size=size)
     optimiser = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     mean, std = torch.tensor(MEAN).view(3, 1, 1), torch.tensor(STD).view(3, 1, 1)
-    loader = DataLoader(TensorDataset(images.pixels, images.labels), batch, shuffle=True)
+    loader = DataLoader(TensorDataset(images.store.pixels, images.labels), batch, shuffle=True)
     augment = prc.ProRandConv()
     began = 0.0
     for pixels, y in loader:

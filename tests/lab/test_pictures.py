@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from prorandconv.lab.data.images import ImageFormat, InMemoryImages
+from prorandconv.lab.data.images import ImageFormat, Images
 from prorandconv.lab.sheets import contact_sheet, picture_rows
 
 
@@ -36,7 +36,7 @@ def test_large_images_are_reduced():
 
 def test_a_contact_sheet_has_a_row_for_each_class_chosen_at_even_distances():
     labels = torch.tensor([0, 0, 1, 0, 0, 0, 0])
-    images = InMemoryImages(
+    images = Images.in_memory(
         flat(0, 10, 20, 30, 40, 50, 60)[:, :1],
         labels,
         classes=("a", "b", "c"),

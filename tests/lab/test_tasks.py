@@ -1,5 +1,7 @@
 """What both tasks must do alike, and mean intersection over union."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -8,7 +10,7 @@ from torchmetrics.classification import MulticlassJaccardIndex
 from prorandconv.errors import ProRandConvError
 from prorandconv.lab.data import get_benchmark
 from prorandconv.lab.data.samples import ImageFormat
-from prorandconv.lab.data.scenes import IGNORED, InMemoryScenes
+from prorandconv.lab.data.scenes import IGNORED, Scenes
 from prorandconv.lab.run.evaluation import evaluate
 from prorandconv.lab.tasks import TASKS, Overlap, Segmentation, get_task
 
@@ -53,9 +55,9 @@ class Fixed(torch.nn.Module):
 
 
 def test_a_perfect_segmentation_scores_100(monkeypatch):
-    scenes = get_benchmark("shapes-mini").load("plain", "test").limited(4)
-    scenes.scenes.scenes[:, 3] = (scenes.scenes.scenes[:, 0] > 123).byte()
-    scenes.classes = ("dark", "bright")
+    plain = get_benchmark("shapes-mini").load("plain", "test").subset(4)
+    plain.store.pixels[:, 3] = (plain.store.pixels[:, 0] > 123).byte()
+    scenes = replace(plain, classes=("dark", "bright"))
     found = evaluate(Fixed(True), scenes, get_task("segmentation"))
     assert found.score == 100
     assert found.counted == 4 * 64 * 64
@@ -94,7 +96,7 @@ def test_a_whole_set_is_measured_as_torchmetrics_does():
     )
     scenes = torch.cat([torch.zeros(6, 3, 20, 30, dtype=torch.uint8), masks[:, None]], 1)
     form = ImageFormat(16, (0.5,) * 3, (0.5,) * 3, base_augmentation=True)
-    own = InMemoryScenes(scenes, classes=tuple("abcde"), split="test", format=form)
+    own = Scenes.in_memory(scenes, classes=tuple("abcde"), split="test", format=form)
     found = evaluate(Drawn(logits), own, Segmentation())
     theirs = MulticlassJaccardIndex(5, average=None, ignore_index=IGNORED)
     labels = masks.long()

@@ -20,7 +20,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from ..errors import ProRandConvError
-from ..lab.data.inspection import FEW
+from ..lab.data.stores import FEW
 from ..lab.errors import DataError, RunError
 from ..lab.files import WRITING
 from ..lab.progress import progress

@@ -20,9 +20,8 @@ from torchvision.transforms.v2 import functional as tvf
 from .. import ProRandConv, ProRandConvParams
 from ..functional import move_labels, pro_rand_conv
 from ..lab.data.decoding import Decoded, pixels_of, read_image
-from ..lab.data.inspection import content_hash
 from ..lab.errors import DataError
-from ..lab.files import write_bytes
+from ..lab.files import digest, write_bytes
 from ..params import BlockParams
 from .settings import Settings
 from .tree import Picture
@@ -187,8 +186,8 @@ def read_mask(path: Path) -> Mask:
 def generator_for(seed: int, name: str, copy: int) -> torch.Generator:
     """The source of one draw, whatever other pictures there are, and whoever makes them."""
     text = f"{seed}\n{copy}\n{name}".encode("utf-8", "surrogateescape")
-    digest = hashlib.sha256(text).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+    seeds = hashlib.sha256(text).digest()
+    return torch.Generator().manual_seed(int.from_bytes(seeds[:8], "big") >> 1)
 
 
 def draw(pixels: Tensor, augment: ProRandConv, generator: torch.Generator) -> ProRandConvParams:
@@ -307,6 +306,11 @@ def copies_of(picture: Picture, settings: Settings) -> Iterator[Copy]:
             "draw": None if params is None else json.loads(params.to_json()),
         }
         yield Copy(entry, files)
+
+
+def content_hash(path: Path) -> str:
+    """A hash of the bytes of a file."""
+    return digest(path.read_bytes())[:32]
 
 
 def store(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -13,11 +13,10 @@ from PIL import Image
 
 from .. import ProRandConvParams
 from ..lab.data.decoding import read_image
-from ..lab.data.inspection import content_hash
 from ..lab.errors import DataError
 from .folder import one_thread
 from .manifest import NAME, find
-from .pictures import Loaded, encoded
+from .pictures import Loaded, content_hash, encoded
 
 
 def remade(path: Path, source: Path | None = None, masks: Path | None = None) -> bytes:

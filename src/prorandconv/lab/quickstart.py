@@ -166,7 +166,7 @@ def sheet(*, draws: int = 7, seed: int = 0) -> Image.Image:
     """
     images = labelled(get_benchmark("digits-mini").load("mnist", "train"))
     first = torch.stack([(images.labels == digit).nonzero()[0, 0] for digit in range(10)])
-    (pixels,) = images.stored([first])
+    pixels = images.stacked(first)
     x = pixels.expand(-1, 3, -1, -1).float() / 127.5 - 1
     generator = torch.Generator().manual_seed(seed)
     augment = ProRandConv()

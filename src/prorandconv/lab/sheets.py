@@ -73,7 +73,7 @@ def contact_sheet(images: Images, *, per_class: int = 10) -> Image.Image:
         own = (images.labels == label).nonzero().squeeze(1)
         chosen.append(own[even(len(own), per_class)])
     size = images.format.image_size
-    (stored,) = images.stored([torch.cat(chosen)])
+    stored = images.stacked(torch.cat(chosen))
     batches = torch.split(stored.expand(-1, 3, size, size), [len(own) for own in chosen])
     rows = list(zip(images.classes, batches, strict=True))
     return picture_rows(rows, columns=per_class, name_width=120, largest_tile=112)
@@ -176,7 +176,8 @@ def scene_sheet(scenes: Scenes, count: int) -> Image.Image:
     """
     colours = colours_of(scenes.classes)
     rows, positions = [], even(len(scenes), count)
-    for position, scene in zip(positions, scenes.stored(positions), strict=True):
+    (fetched,) = scenes.fetch([torch.tensor(positions)])
+    for position, scene in zip(positions, fetched, strict=True):
         pixels, labels = scene[:3], scene[3]
         shown = [pixels, coloured(labels, colours), overlaid(pixels, labels, colours)]
         rows.append((str(position), shown))

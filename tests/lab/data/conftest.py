@@ -10,6 +10,11 @@ from prorandconv.lab.data import Options, get_benchmark
 from prorandconv.lab.data.benchmarks.photos import PACS_CLASSES as PACS
 
 
+def names_of(samples):
+    """Names of the files of samples, in order."""
+    return [samples.store.files[position].name for position in samples.index.tolist()]
+
+
 @pytest.fixture
 def open_benchmark():
     """Opens a benchmark whose images are decoded in the process of the tests."""

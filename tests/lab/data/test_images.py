@@ -6,7 +6,7 @@ import torch
 from prorandconv import ProRandConvError
 from prorandconv.lab.data import ImageFormat, Options, get_benchmark
 from prorandconv.lab.data.augmentation import normalise
-from prorandconv.lab.data.images import InMemoryImages
+from prorandconv.lab.data.images import Images
 
 
 def generator(seed=0):
@@ -16,7 +16,7 @@ def generator(seed=0):
 def in_memory(count=23, *, split="train", size=8, channels=1, base_augmentation=False):
     """Image i is of value i throughout, and of class i % 3."""
     pixels = torch.arange(count, dtype=torch.uint8).view(-1, 1, 1, 1)
-    return InMemoryImages(
+    return Images.in_memory(
         pixels.expand(count, channels, size, size).clone(),
         torch.arange(count) % 3,
         classes=("a", "b", "c"),
@@ -31,7 +31,7 @@ def images(request, tmp_path, write):
     if request.param == "memory":
         pixels = torch.randint(0, 256, (40, 3, 32, 32), dtype=torch.uint8, generator=generator())
         form = ImageFormat(32, (0.5,) * 3, (0.5,) * 3, base_augmentation=True)
-        return InMemoryImages(
+        return Images.in_memory(
             pixels, torch.arange(40) % 4, classes=tuple("abcd"), split="train", format=form
         )
     write.tree(tmp_path, ("one", "two"), ("bird", "car", "chair"), count=15)
@@ -109,7 +109,7 @@ class TestOrder:
 class TestWhatArrives:
     def test_images_are_float_normalised_with_three_channels(self):
         form = ImageFormat(8, (0.5, 0.25, 0.0), (0.5, 0.25, 1.0), base_augmentation=False)
-        images = InMemoryImages(
+        images = Images.in_memory(
             torch.full((2, 1, 8, 8), 51, dtype=torch.uint8),
             torch.tensor([0, 1]),
             classes=("a", "b"),
@@ -128,13 +128,13 @@ class TestWhatArrives:
 
     def test_without_augmentation_an_epoch_is_the_stored_images(self, images):
         plain = torch.cat([x for x, _ in images.batches(7)])
-        pixels = torch.cat(list(images.stored([torch.arange(len(images))])))
+        pixels = images.stacked(torch.arange(len(images)))
         form = images.format
         assert torch.equal(plain, normalise(pixels, form.mean, form.std))
 
     def test_augmentation_changes_most_training_images_and_no_label(self):
         pixels = torch.randint(0, 256, (400, 3, 32, 32), dtype=torch.uint8, generator=generator())
-        images = InMemoryImages(
+        images = Images.in_memory(
             pixels,
             torch.arange(400) % 4,
             classes=tuple("abcd"),
@@ -159,7 +159,7 @@ class TestWhatArrives:
     def test_jitter_changes_every_image_and_no_label(self):
         pixels = torch.randint(0, 256, (20, 3, 32, 32), dtype=torch.uint8, generator=generator())
         form = ImageFormat(32, (0.5,) * 3, (0.5,) * 3, base_augmentation=False)
-        images = InMemoryImages(
+        images = Images.in_memory(
             pixels, torch.arange(20) % 4, classes=tuple("abcd"), split="train", format=form
         )
         ((plain, labels),) = images.batches(20, generator=generator())

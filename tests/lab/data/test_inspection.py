@@ -30,7 +30,9 @@ def test_only_changed_files_are_read_again(open_benchmark, own, monkeypatch):
     monkeypatch.setattr(
         inspection,
         "inspect",
-        lambda paths, look, **rest: read.extend(paths) or inspect(paths, look, **rest),
+        lambda files, *more, **rest: (
+            read.extend(file.path for file in files) or inspect(files, *more, **rest)
+        ),
     )
     open_benchmark("folder", own).load("day", "test")
     assert read == [changed]
@@ -80,7 +82,7 @@ def test_replaced_pixels_change_the_fingerprint_of_their_split(
     assert (
         open_benchmark("folder", uncompressed).load("day", split).fingerprint == before.fingerprint
     )
-    replace_pixels(before.paths[0])
+    replace_pixels(before.store.files[0].path)
     assert (
         open_benchmark("folder", uncompressed).load("day", split).fingerprint != before.fingerprint
     )

@@ -46,10 +46,12 @@ def test_image_and_mask_are_read_together(root):
 
 
 def test_scenes_are_the_same_whether_they_were_cached(root):
+    get_benchmark("segfolder", root).load(("one", "two"), "test")
     scenes = get_benchmark("segfolder", root).load(("one", "two"), "test")
+    assert not scenes.store.options.cache.images
     generators = [torch.Generator().manual_seed(0) for _ in range(2)]
     first, second = ([labels for _, labels in scenes.batches(1)] for _ in generators)
-    assert len(scenes.options.cache.images) == 12
+    assert len(scenes.store.options.cache.images) == 12
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 

@@ -42,7 +42,7 @@ def test_another_seed_gives_other_crops(training):
 def test_without_a_generator_whole_scenes_come_in_order(training):
     images, labels = next(iter(training.batches(2)))
     assert images.shape == (2, 3, 64, 64)
-    assert torch.equal(labels, training.scenes[:2, 3].long())
+    assert torch.equal(labels, training.store.pixels[:2, 3].long())
 
 
 def test_jitter_is_refused(training):
@@ -51,7 +51,7 @@ def test_jitter_is_refused(training):
 
 
 def test_a_limited_set_is_always_the_same_and_has_a_fingerprint_of_its_own(training):
-    one, other = training.limited(5), training.limited(5)
+    one, other = training.subset(5), training.subset(5)
     assert len(one) == 5
     assert one.fingerprint == other.fingerprint != training.fingerprint
     assert torch.equal(*(next(iter(each.batches(5)))[0] for each in (one, other)))

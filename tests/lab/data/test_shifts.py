@@ -5,14 +5,14 @@ import torch
 
 from prorandconv import shifts
 from prorandconv.lab.data.benchmarks.digits import FORMAT
-from prorandconv.lab.data.images import InMemoryImages
-from prorandconv.lab.data.shifts import FAMILIES, LIMIT, Shifted, all_shifted
+from prorandconv.lab.data.images import Images
+from prorandconv.lab.data.shifts import FAMILIES, LIMIT, all_shifted, shifted
 
 
 def images(count=6, size=32):
     generator = torch.Generator().manual_seed(0)
     pixels = torch.randint(0, 256, (count, 3, size, size), generator=generator, dtype=torch.uint8)
-    return InMemoryImages(
+    return Images.in_memory(
         pixels,
         torch.arange(count) % 10,
         classes=tuple("0123456789"),
@@ -24,14 +24,14 @@ def images(count=6, size=32):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_shift_is_the_same_in_every_pass_and_for_every_size_of_batch(family):
     own = images()
-    shifted = Shifted(own, family)
-    (once,) = shifted.stored([torch.arange(6)])
+    changed = shifted(own, family)
+    once = changed.stacked(torch.arange(6))
     torch.manual_seed(1)
-    again = torch.cat(list(shifted.stored([torch.tensor([0, 1]), torch.tensor([2, 3, 4, 5])])))
+    again = torch.cat(list(changed.fetch([torch.tensor([0, 1]), torch.tensor([2, 3, 4, 5])])))
     assert torch.equal(once, again)
     assert once.dtype == torch.uint8
-    assert once.shape == own.pixels.shape
-    assert all(not torch.equal(a, b) for a, b in zip(once, own.pixels, strict=True))
+    assert once.shape == own.store.pixels.shape
+    assert all(not torch.equal(a, b) for a, b in zip(once, own.store.pixels, strict=True))
 
 
 def test_zoom_and_shift_leaves_plain_grey_as_it_is():
@@ -50,8 +50,8 @@ def test_zoom_and_shift_moves_a_point_by_a_tenth_of_the_side_at_most():
 
 
 def test_shifts_of_the_library_have_their_default_strengths():
-    (shifted,) = Shifted(images(), "noise").stored([torch.arange(6)])
-    assert torch.equal(shifted, shifts.noise(images().pixels, torch.arange(6), 0.1))
+    changed = shifted(images(), "noise").stacked(torch.arange(6))
+    assert torch.equal(changed, shifts.noise(images().store.pixels, torch.arange(6), 0.1))
     assert tuple(FAMILIES) == (*shifts.FAMILIES, "zoom-and-shift")
 
 

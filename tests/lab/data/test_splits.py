@@ -7,24 +7,27 @@ import torch
 
 from prorandconv.lab.data.splits import stratified_split
 
+from .conftest import names_of as names
+
 
 def test_without_lists_a_tenth_of_each_class_is_validation(open_benchmark, pacs):
     found = open_benchmark("pacs", pacs)
     train, val = found.load("art", "train"), found.load("art", "val")
     assert torch.bincount(train.labels).tolist() == [9] * 7
     assert torch.bincount(val.labels).tolist() == [1] * 7
-    assert not set(train.names) & set(val.names)
-    assert set(train.names) | set(val.names) == set(found.load("art", "test").names)
+    assert not set(names(train)) & set(names(val))
+    assert set(names(train)) | set(names(val)) == set(names(found.load("art", "test")))
 
 
 def test_order_and_split_do_not_depend_on_the_listing(open_benchmark, pacs, monkeypatch):
-    before = {
-        s: open_benchmark("pacs", pacs).load("art", s).names for s in ("train", "val", "test")
-    }
+    def of_all_splits():
+        found = open_benchmark("pacs", pacs)
+        return [names(found.load("art", split)) for split in ("train", "val", "test")]
+
+    before = of_all_splits()
     listed = Path.iterdir
     monkeypatch.setattr(Path, "iterdir", lambda path: sorted(listed(path), reverse=True))
-    after = {s: open_benchmark("pacs", pacs).load("art", s).names for s in ("train", "val", "test")}
-    assert before == after
+    assert before == of_all_splits()
 
 
 def test_the_split_is_the_same_under_another_root_and_spelling(
@@ -39,6 +42,6 @@ def test_the_split_is_the_same_under_another_root_and_spelling(
 
 
 def test_the_split_is_what_it_always_was():
-    names = [f"photo/dog/pic_{i:03}.jpg" for i in range(30)]
-    _, val = stratified_split(names, [0] * 20 + [1] * 10)
+    own = [f"photo/dog/pic_{i:03}.jpg" for i in range(30)]
+    _, val = stratified_split(own, [0] * 20 + [1] * 10)
     assert val == [15, 17, 22]

@@ -22,7 +22,7 @@ def test_the_first_row_is_the_source_and_the_others_are_draws(mini):
     assert sheet.size == (90 + 10 * 68, (1 + DRAWS) * 68 + 4)
     images = get_benchmark("digits-mini").load("mnist", "train")
     zero = (images.labels == 0).nonzero()[0]
-    (stored,) = images.stored([zero])
+    stored = images.stacked(zero)
     assert np.array_equal(row(sheet, 0)[::2, :64:2, 0], stored[0, 0].numpy())
     shown = [row(sheet, number) for number in range(1 + DRAWS)]
     assert all(np.abs(shown[0] - one.astype(float)).mean() > 1 for one in shown[1:])

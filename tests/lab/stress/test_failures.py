@@ -4,7 +4,7 @@ import torch
 
 from prorandconv import stress
 from prorandconv.lab.data import ImageFormat
-from prorandconv.lab.data.images import InMemoryImages
+from prorandconv.lab.data.images import Images
 from prorandconv.lab.stress.figures import ROWS, _chosen, failures
 from prorandconv.stress_cases import ORIGINAL
 
@@ -15,7 +15,7 @@ CLASSES = ("dark", "bright")
 def greys(*values):
     pixels = torch.tensor(values, dtype=torch.uint8).view(-1, 1, 1, 1).expand(-1, 3, 8, 8)
     labels = (torch.tensor(values) > 127).long()
-    return InMemoryImages(pixels, labels, classes=CLASSES, split="test", format=FORMAT)
+    return Images.in_memory(pixels, labels, classes=CLASSES, split="test", format=FORMAT)
 
 
 def is_bright(x):

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..errors import DataError
 from .benchmark import Counts, Domain, Findings
-from .images import DomainImages, InMemoryImages
+from .images import Images
 from .readers import DIGITS, Arrays, npz_names, read_npz
 from .samples import ImageFormat
 from .splits import Split
@@ -190,7 +190,7 @@ class ArrayDomain(Domain):
                 problems.append(str(error))
         return Findings(counts, tuple(dict.fromkeys(problems)))
 
-    def load(self, split: Split) -> DomainImages:
+    def load(self, split: Split) -> Images:
         """The images of a split, resized, in memory."""
         stored = self.read("test" if split == "test" else "train")
         chosen = slice(None)
@@ -204,7 +204,7 @@ class ArrayDomain(Domain):
                 )
             own = slice(0, min(self.train_limit or count, count - last))
             chosen = own if split == "train" else slice(count - last, count)
-        return InMemoryImages(
+        return Images.in_memory(
             channels_first(stored.images[chosen]),
             torch.from_numpy(stored.labels[chosen]),
             classes=DIGIT_NAMES,

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import torch
-
 from ...errors import ProRandConvError
 from ..errors import DataError, did_you_mean
 from .download import Download
-from .samples import DomainSamples, ImageFormat, Samples
+from .samples import ImageFormat, Samples
 from .splits import SPLITS, Split, fingerprint
 
 TaskName = Literal["classification", "segmentation"]
@@ -116,7 +114,7 @@ class Domain(ABC):
         """Read and decode everything."""
 
     @abstractmethod
-    def load(self, split: Split) -> DomainSamples:
+    def load(self, split: Split) -> Samples:
         """The images of a split."""
 
     def not_found(self) -> DataError:
@@ -214,12 +212,7 @@ class Benchmark:
         if len(set(known)) < len(known):
             raise ProRandConvError.about("domains", domains, "each domain once")
         loaded = [self.domain(name).load(split) for name in names]
-        if len(loaded) == 1:
-            return loaded[0]
-        joined = type(loaded[0]).joined(loaded)
-        counts = torch.tensor([len(one) for one in loaded])
-        joined.domains = torch.arange(len(loaded)).repeat_interleave(counts)
-        return joined
+        return loaded[0] if len(loaded) == 1 else loaded[0].joined_with(loaded[1:])
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -43,6 +43,13 @@ _ADAM7 = (
 _REMEDY = "replace it with an intact copy, or remove it"
 
 
+class Hash(Protocol):
+    """What takes in the bytes of files, such as ``hashlib.sha256()``."""
+
+    def update(self, data: bytes, /) -> None:
+        """Take in some bytes."""
+
+
 @dataclass(frozen=True)
 class Decoded:
     """The pixels of a file."""
@@ -53,7 +60,7 @@ class Decoded:
     """what had to be done to a file that is neither 8-bit grey nor 8-bit RGB"""
 
 
-def decode(path: Path | str) -> Decoded:
+def decode(path: Path | str, hashing: Hash | None = None) -> Decoded:
     """Decode an image file to 8-bit grey or RGB.
 
     Palette images are read through their colours, CMYK is converted, alpha is composited over white
@@ -62,23 +69,27 @@ def decode(path: Path | str) -> Decoded:
 
     Args:
         path: the file.
+        hashing: takes in the file's bytes.
 
     Raises:
         DataError: the file is missing, unreadable, truncated, not an image, too large, or of a kind
             without an obvious 8-bit picture.
     """
-    return read_image(path, pixels_of)
+    return read_image(path, pixels_of, hashing)
 
 
 T = TypeVar("T")
 
 
-def read_image(path: Path | str, convert: Callable[[ImageFile.ImageFile], T]) -> T:
+def read_image(
+    path: Path | str, convert: Callable[[ImageFile.ImageFile], T], hashing: Hash | None = None
+) -> T:
     """Open an image file that is there as a whole, and make something of it.
 
     Args:
         path: the file.
         convert: what to make of the opened image; may raise a DataError of its own.
+        hashing: takes in the file's bytes.
 
     Raises:
         DataError: see :func:`decode`.
@@ -89,6 +100,8 @@ def read_image(path: Path | str, convert: Callable[[ImageFile.ImageFile], T]) ->
         raise DataError.at(path, "no such file", "was it moved or renamed meanwhile?") from None
     except OSError as error:
         raise DataError.at(path, f"cannot be read ({error.strerror})", _REMEDY) from error
+    if hashing is not None:
+        hashing.update(data)
     try:
         with warnings.catch_warnings():
             # Files that can be decoded may have odd metadata; a huge image must not be decoded.

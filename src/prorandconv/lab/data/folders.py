@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import DataError, did_you_mean
 from .benchmark import PHOTO_RECIPE, Benchmark, Counts, Domain, Findings, Published, Recipe
 from .decoding import SUFFIXES
-from .images import DomainImages
-from .inspection import inspect, intact, look_at_image
+from .images import Images
+from .inspection import inspect, verified
 from .samples import ImageFormat
 from .splits import PublishedList, Split, find_lists, stratified_split
-from .stores import FolderImages, ImageFile, Options
+from .stores import ImageFile, Options
 
 _NOT_DATA = frozenset({"thumbs.db", "desktop.ini"})
 
@@ -198,10 +198,10 @@ class FolderDomain(Domain):
             training, validation, rule = self.train_val_split(files)
         except DataError as error:
             return Findings({}, (str(error),))
-        paths = [file.path for file in files.values()]
-        seen = inspect(paths, look_at_image, title=self.name, workers=self.options.processes)
+        size = self.format.image_size
+        seen = inspect(list(files.values()), size, self.options, title=self.name)
         notes = [f"split: {rule}, {len(training)} train, {len(validation)} val"]
-        notes += [f"{path}: {s.conversion}" for path, s in seen.items() if s.conversion]
+        notes += [f"{one.path}: {s.conversion}" for one, s in seen.items() if s.conversion]
         broken = tuple(state.problem for state in seen.values() if state.problem)
         return Findings(self.counts(), broken, tuple(notes))
 
@@ -240,16 +240,12 @@ class FolderDomain(Domain):
             names.append(name)
         return tuple(names)
 
-    def load(self, split: Split) -> DomainImages:
+    def load(self, split: Split) -> Images:
         """The images of a split, once all of the domain's files are known to be intact."""
         files = self.files()
-        contents = intact(
-            self.folder / self.name,
-            {file.path: (file.path,) for file in files.values()},
-            look_at_image,
-            title=self.name,
-            workers=self.options.processes,
-        )
+        folder, size = self.folder / self.name, self.format.image_size
+        contents = verified(folder, list(files.values()), size, self.options, title=self.name)
+        files = {file.name: file for file in contents}
         names: Iterable[str] = files
         if split != "test":
             training, validation, _ = self.train_val_split(files)
@@ -260,12 +256,12 @@ class FolderDomain(Domain):
                     f"no images for the {split} split",
                     "some class needs two images or more, of which one is for validation",
                 )
-        return FolderImages(
-            [replace(files[name], content=contents[files[name].path]) for name in names],
+        return Images.in_files(
+            [files[name] for name in names],
+            self.options,
             classes=self.classes,
             split=split,
             format=self.format,
-            options=self.options,
         )
 
 

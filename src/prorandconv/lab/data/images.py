@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,9 +12,10 @@ from typing_extensions import Self
 
 from ...errors import ProRandConvError
 from .augmentation import flip, jitter_maps, normalise, resize, translate, warp
-from .samples import DomainSamples, Pair, Samples, chosen_positions
 from .samples import ImageFormat as ImageFormat
+from .samples import Pair, Samples
 from .splits import Split, fingerprint
+from .stores import Fetched, FileStore, ImageFile, MemoryStore, Options, Store
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class EpochPlan:
         augment: bool,
         jitter: float = 0.0,
     ) -> EpochPlan:
-        """Draw the order of an epoch and, if asked for, its base augmentation and its jitter."""
+        """Draw the order of an epoch and, if set, its base augmentation and its jitter."""
         if generator is None:
             return cls(torch.arange(count))
         order = torch.randperm(count, generator=generator)
@@ -69,134 +70,106 @@ class EpochPlan:
         return images if self.maps is None else warp(images, self.maps.to(images.device))
 
 
+@dataclass(frozen=True, eq=False)
 class Images(Samples):
-    """Labelled images of one split of one domain, or of several joined.
+    """Images with a label each, of one split of one domain, or of several joined.
 
-    Args:
+    Attributes:
         labels: int64 ``(N,)``, positions in ``classes``.
-        classes: names of the classes.
-        split: which split this is; only ``"train"`` can be augmented.
-        format: how the images reach the network.
-        fingerprint: a hash of what belongs to this split, to be stored with results.
     """
 
-    def __init__(
-        self,
-        labels: Tensor,
-        classes: tuple[str, ...],
-        split: Split,
-        format: ImageFormat,
-        fingerprint: str,
-    ) -> None:
-        super().__init__(classes, split, format, fingerprint)
-        self.labels = labels
+    labels: Tensor
 
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def limited(self, count: int | None) -> Images:
-        """So many of these images; see :meth:`Samples.limited`."""
-        return self if count is None else Subset(self, count)
-
-    def examples(self, count: int) -> Tensor:
-        """The first image of each class; see :meth:`Samples.examples`."""
-        firsts = [(self.labels == one).nonzero()[:1, 0] for one in range(len(self.classes))]
-        (stored,) = self.stored([torch.cat(firsts)[:count]])
-        return normalise(stored, self.format.mean, self.format.std)
-
-    def plan(self, generator: torch.Generator | None, *, augment: bool, jitter: float) -> EpochPlan:
-        """The order of an epoch, its base augmentation and its jitter."""
-        return EpochPlan.draw(len(self), generator, augment=augment, jitter=jitter)
-
-    def made(self, parts: Sequence[EpochPlan], device: torch.device) -> Iterator[Pair]:
-        """Read, augment and normalise batches; see :meth:`Samples.made`."""
-        stored = self.stored([part.order for part in parts])
-        for part, pixels in zip(parts, stored, strict=True):
-            moved = part.augmented(pixels.to(device, non_blocking=True))
-            labels = self.labels[part.order].to(device, non_blocking=True)
-            yield normalise(moved, self.format.mean, self.format.std), labels
-
-    @abstractmethod
-    def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
-        """Read batches of images as they are stored.
-
-        Args:
-            indices: which images, a batch each.
-
-        Yields:
-            uint8 ``(n, 1 or 3, S, S)`` for each batch.
-        """
-
-
-class DomainImages(Images, DomainSamples):
-    """A split as a domain of labelled images gives it."""
-
-
-def labelled(samples: Samples) -> Images:
-    """The samples, if they are images with a label each; refuses scenes with masks."""
-    if not isinstance(samples, Images):
-        raise ProRandConvError.about(
-            "benchmark", "scenes with masks", "a benchmark whose images have one class each"
-        )
-    return samples
-
-
-class InMemoryImages(DomainImages):
-    """Images held as uint8, resized once when they are loaded.
-
-    Args:
-        pixels: uint8 ``(N, 1 or 3, H, W)`` of any size.
-        labels: int64 ``(N,)``.
-        classes: names of the classes.
-        split: which split this is.
-        format: how the images reach the network.
-    """
-
-    def __init__(
-        self,
-        pixels: Tensor,
+    @classmethod
+    def of(
+        cls,
+        store: Store,
         labels: Tensor,
         *,
         classes: tuple[str, ...],
         split: Split,
         format: ImageFormat,
-    ) -> None:
-        content = (part.reshape(-1).numpy().data for part in (pixels, labels))
-        super().__init__(labels, classes, split, format, fingerprint(content))
-        self.pixels = resize(pixels, format.image_size).contiguous()
-
-    def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
-        """Gather batches of images; see :meth:`Images.stored`."""
-        return (self.pixels[index] for index in indices)
+    ) -> Images:
+        """All images of a store, and their labels."""
+        index, domains = torch.arange(len(store)), torch.zeros(len(store), dtype=torch.int64)
+        return cls(store, classes, split, format, store.fingerprint, index, domains, labels)
 
     @classmethod
-    def joined(cls, sets: Sequence[Self]) -> Self:
-        """The images of several sets as one, in the given order."""
-        size = sets[0].format.image_size
-        channels = max(part.pixels.shape[1] for part in sets)
-        pixels = torch.cat([part.pixels.expand(-1, channels, size, size) for part in sets])
-        labels = torch.cat([part.labels for part in sets])
-        result = cls(pixels, labels, **sets[0].kind)
-        result.fingerprint = fingerprint(part.fingerprint for part in sets)
-        return result
+    def in_memory(
+        cls, pixels: Tensor, labels: Tensor, *, format: ImageFormat, **kind: Any
+    ) -> Images:
+        """Images held as uint8, resized once.
+
+        Args:
+            pixels: uint8 ``(N, 1 or 3, H, W)`` of any size.
+            labels: int64 ``(N,)``.
+            format: how the images reach the network.
+            kind: classes and split.
+        """
+        content = fingerprint(part.reshape(-1).numpy().data for part in (pixels, labels))
+        store = MemoryStore(resize(pixels, format.image_size).contiguous(), content)
+        return cls.of(store, labels, format=format, **kind)
+
+    @classmethod
+    def in_files(
+        cls,
+        files: Sequence[ImageFile],
+        options: Options,
+        *,
+        classes: tuple[str, ...],
+        format: ImageFormat,
+        split: Split,
+    ) -> Images:
+        """Images in files, decoded when they are needed."""
+        lines = [f"{file.name} {classes[file.label]} {file.content}" for file in files]
+        store = FileStore(files, lines, format.image_size, options)
+        labels = torch.tensor([file.label for file in files], dtype=torch.int64)
+        return cls.of(store, labels, classes=classes, split=split, format=format)
+
+    def part(self, chosen: Tensor, fingerprint: str) -> Self:
+        """The images at some positions; see :meth:`Samples.part`."""
+        return replace(super().part(chosen, fingerprint), labels=self.labels[chosen])
+
+    def joined_with(self, others: Sequence[Self]) -> Self:
+        """These images and those of other domains; see :meth:`Samples.joined_with`."""
+        labels = torch.cat([self.labels, *(one.labels for one in others)])
+        return replace(super().joined_with(others), labels=labels)
+
+    def examples(self, count: int) -> Tensor:
+        """The first image of each class; see :meth:`Samples.examples`."""
+        firsts = [(self.labels == one).nonzero()[:1, 0] for one in range(len(self.classes))]
+        return normalise(self.stacked(torch.cat(firsts)[:count]), self.format.mean, self.format.std)
+
+    def plan(self, generator: torch.Generator | None, *, augment: bool, jitter: float) -> EpochPlan:
+        """The order of an epoch, its base augmentation and its jitter."""
+        return EpochPlan.draw(len(self), generator, augment=augment, jitter=jitter)
+
+    def load(self, parts: Sequence[EpochPlan], device: torch.device) -> Iterator[Pair]:
+        """Read, augment and normalise batches; see :meth:`Samples.load`."""
+        fetched = self.fetch([part.order for part in parts])
+        for part, batch in zip(parts, fetched, strict=True):
+            moved = part.augmented(stacked(batch).to(device, non_blocking=True))
+            labels = self.labels[part.order].to(device, non_blocking=True)
+            yield normalise(moved, self.format.mean, self.format.std), labels
+
+    def stacked(self, chosen: Tensor) -> Tensor:
+        """The images at some positions as they are stored, uint8 ``(n, 1 or 3, S, S)``."""
+        (batch,) = self.fetch([chosen])
+        return stacked(batch)
 
 
-class Subset(Images):
-    """So many images of a set, chosen at random but always the same; all if it has no more.
+def stacked(batch: Fetched) -> Tensor:
+    """Images of one size as one tensor; grey ones become coloured if others are."""
+    if isinstance(batch, Tensor):
+        return batch
+    channels = max(len(image) for image in batch)
+    return torch.stack([image.expand(channels, -1, -1) for image in batch])
 
-    Args:
-        images: the set.
-        count: how many images.
-    """
 
-    def __init__(self, images: Images, count: int) -> None:
-        index = chosen_positions(len(images), count)
-        content = fingerprint([images.fingerprint, str(len(index))])
-        super().__init__(images.labels[index], images.classes, images.split, images.format, content)
-        self.images = images
-        self.index = index
-        self.domains = images.domains[index]
-
-    def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
-        """Read batches of images; see :meth:`Images.stored`."""
-        return self.images.stored([self.index[index] for index in indices])
+def labelled(samples: Samples) -> Images:
+    """The samples, if they are images with a label each; scenes with masks raise an error."""
+    if not isinstance(samples, Images):
+        raise ProRandConvError.about(
+            "benchmark", "scenes with masks", "a benchmark whose images have one class each"
+        )
+    return samples

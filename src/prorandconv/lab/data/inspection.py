@@ -2,142 +2,65 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
-
-import torch
-from torch.utils.data import DataLoader, Dataset
+from typing import TypeVar
 
 from ..errors import DataError
 from ..files import cache_folder, write_text
 from ..progress import progress
-from .decoding import decode
 from .splits import fingerprint
+from .stores import File, FileState, Options, read_files
 
-FEW = 16
-"""So many files are decoded faster than worker processes start."""
-
-
-@dataclass(frozen=True)
-class FileState:
-    """What reading a file has shown."""
-
-    content: str = ""
-    """a hash of its bytes"""
-    conversion: str = ""
-    """what is done with a file that is not 8-bit grey or RGB"""
-    problem: str = ""
-    """why it cannot be decoded"""
-
-
-Item = TypeVar("Item", bound=Hashable)
-"""An image file, or an image with its mask."""
-
-
-Made = TypeVar("Made")
-
-
-@dataclass(frozen=True)
-class _Each(Dataset[Made], Generic[Item, Made]):
-    """What a function makes of each item."""
-
-    items: Sequence[Item]
-    make: Callable[[Item], Made]
-
-    def __getitem__(self, position: int) -> Made:
-        return self.make(self.items[position])
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-
-def loader(
-    items: Sequence[Item], make: Callable[[Item], Made], *, count: int, workers: int, **how: Any
-) -> DataLoader[Made]:
-    """What a function makes of items, in worker processes unless there are only few to do.
-
-    Args:
-        items: such as files.
-        make: called with one of them.
-        count: how many of them are asked for.
-        workers: how many processes.
-        how: further arguments of the loader, such as its batches.
-    """
-    # Loaders draw a seed for their workers; torch's own generator would miss it, and what a run
-    # draws must not depend on whether its images were cached.
-    how["generator"] = torch.Generator()
-    return DataLoader(_Each(items, make), num_workers=0 if count <= FEW else workers, **how)
-
-
-def look_at_image(path: Path) -> FileState:
-    """Decode an image file; raises whatever is wrong with it."""
-    conversion = decode(path).conversion
-    return FileState(content_hash(path), conversion)
-
-
-def content_hash(*paths: Path) -> str:
-    """A hash of the bytes of files."""
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:32]
-
-
-def _seen(item: Item, look: Callable[[Item], FileState]) -> FileState:
-    try:
-        return look(item)
-    except (DataError, OSError) as error:
-        return FileState(problem=str(error))
+AnyFile = TypeVar("AnyFile", bound=File)
 
 
 def inspect(
-    items: Sequence[Item], look: Callable[[Item], FileState], *, title: str, workers: int
-) -> dict[Item, FileState]:
-    """Read and decode everything once.
+    files: Sequence[AnyFile], size: int | None, options: Options, *, title: str
+) -> dict[AnyFile, FileState]:
+    """Read and decode everything once; what has room in the cache is kept decoded.
 
     Args:
-        items: image files, or images with masks.
-        look: reads and decodes one of them.
+        files: images, or images with masks.
+        size: side in pixels that they are resized to; None keeps the size of each.
+        options: the cache, and the number of processes that decode.
         title: whose files they are, for the progress bar.
-        workers: processes that decode; 0 decodes in this one.
     """
-    see = partial(_seen, look=look)
-    batches = loader(items, see, count=len(items), workers=workers, batch_size=32, collate_fn=list)
-    states: list[FileState] = []
-    with progress(f"decoding {title}", len(items), unit="images") as advance:
-        for batch in batches:
-            states += batch
-            advance(len(batch))
-    return dict(zip(items, states, strict=True))
+    states = {}
+    with progress(f"decoding {title}", len(files), unit="images") as advance:
+        decoded = read_files(files, size, workers=options.processes, hashed=True)
+        for file, state in zip(files, decoded, strict=True):
+            if state.pixels is not None:
+                options.cache.offer(replace(file, content=state.content), size, state.pixels)
+            states[file] = replace(state, pixels=None)
+            advance(1)
+    return states
 
 
-def intact(
+def verified(
     folder: Path,
-    items: Mapping[Item, tuple[Path, ...]],
-    look: Callable[[Item], FileState],
+    files: Sequence[AnyFile],
+    size: int | None,
+    options: Options,
     *,
     title: str,
-    workers: int,
     checked: str = "",
-) -> dict[Item, str]:
-    """Content hashes of images, all of which can be decoded.
+) -> list[AnyFile]:
+    """The same files with hashes of their content, all of which can be decoded.
 
     Files are read and decoded once; what was found is kept in the cache folder until a file's
     size or one of its times changes.
 
     Args:
         folder: what the files are in.
-        items: image files, or images with masks, and the files that each consists of.
-        look: reads and decodes one of them.
+        files: images, or images with masks.
+        size: side in pixels that they are resized to; None keeps the size of each.
+        options: the cache, and the number of processes that decode.
         title: whose files they are, for messages.
-        workers: processes that decode; 0 decodes in this one.
         checked: what else was looked for, so that a change of it means another look.
 
     Raises:
@@ -145,31 +68,32 @@ def intact(
     """
     kept = cache_folder() / "intact" / f"{fingerprint([str(folder.absolute())])}.json"
     known = _kept(kept)
-    stamps = {
-        item: " ".join([*map(_stamp, files), *([checked] if checked else [])])
-        for item, files in items.items()
-    }
-    hashes = {item: known[stamp] for item, stamp in stamps.items() if stamp in known}
-    unknown = [item for item in items if item not in hashes]
-    if not unknown:
-        return hashes
-    states = inspect(unknown, look, title=title, workers=workers)
-    hashes |= {item: state.content for item, state in states.items() if not state.problem}
-    with suppress(OSError):  # kept to save time, no more
-        write_text(kept, json.dumps({stamps[item]: hashes[item] for item in hashes}))
-    if converted := {items[one][0]: s.conversion for one, s in states.items() if s.conversion}:
-        first, what = next(iter(converted.items()))
+    more = [checked] if checked else []
+    stamps = {file: " ".join([*map(_stamp, file.paths), *more]) for file in files}
+    hashes = {file: known[stamp] for file, stamp in stamps.items() if stamp in known}
+    if unknown := [file for file in files if file not in hashes]:
+        states = inspect(unknown, size, options, title=title)
+        hashes |= {file: state.content for file, state in states.items() if not state.problem}
+        with suppress(OSError):  # kept to save time, no more
+            write_text(kept, json.dumps({stamps[file]: hashes[file] for file in hashes}))
+        _report(states, title)
+    return [replace(file, content=hashes[file]) for file in files]
+
+
+def _report(states: dict[AnyFile, FileState], title: str) -> None:
+    """Warn of converted images; raise an error that names broken ones."""
+    if converted := [(file, state) for file, state in states.items() if state.conversion]:
+        first, how = converted[0]
         warnings.warn(
             f"{title}: {len(converted)} image(s) are not 8-bit grey or RGB, the first is "
-            f"{first}: {what}; `prorandconv data check` names them all, save them as 8-bit RGB "
-            "to decide for yourself",
-            stacklevel=2,
+            f"{first.paths[0]}: {how.conversion}; `prorandconv data check` names them all, save "
+            "them as 8-bit RGB to decide for yourself",
+            stacklevel=3,
         )
     if broken := [state.problem for state in states.values() if state.problem]:
         shown = "\n  ".join(broken[:10])
         rest = f"\n  and {len(broken) - 10} more" if len(broken) > 10 else ""
         raise DataError(f"{title}: {len(broken)} broken image(s):\n  {shown}{rest}")
-    return hashes
 
 
 def _stamp(path: Path) -> str:

@@ -14,7 +14,7 @@ from PIL import ImageFile
 from torch import Tensor
 
 from ..errors import DataError
-from .decoding import read_image
+from .decoding import Hash, read_image
 
 UNLABELLED = 255
 """Marks pixels without a class."""
@@ -32,13 +32,13 @@ class MaskEncoding(ABC):
             path: the file, for messages.
         """
 
-    def read(self, path: Path) -> Tensor:
+    def read(self, path: Path, hashing: Hash | None = None) -> Tensor:
         """Read a mask: uint8 ``(H, W)``, a class or ``UNLABELLED`` for each pixel.
 
         Raises:
             DataError: the file is missing, damaged, or not written this way.
         """
-        return torch.from_numpy(self.classes(read_image(path, np.array), path))
+        return torch.from_numpy(self.classes(read_image(path, np.array, hashing), path))
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class Colours(MaskEncoding):
 
     colours: tuple[tuple[int, int, int], ...]
 
-    def read(self, path: Path) -> Tensor:
+    def read(self, path: Path, hashing: Hash | None = None) -> Tensor:
         """Read a mask; see :meth:`MaskEncoding.read`."""
-        pixels = read_image(path, lambda opened: np.array(opened.convert("RGB")))
+        pixels = read_image(path, lambda opened: np.array(opened.convert("RGB")), hashing)
         return torch.from_numpy(self.classes(pixels, path))
 
     def classes(self, values: NDArray[np.integer], path: Path) -> NDArray[np.uint8]:
@@ -119,9 +119,9 @@ class FirstChannel(MaskEncoding):
 
     labels: LabelIds
 
-    def read(self, path: Path) -> Tensor:
+    def read(self, path: Path, hashing: Hash | None = None) -> Tensor:
         """Read a mask; see :meth:`MaskEncoding.read`."""
-        return torch.from_numpy(self.classes(read_image(path, _low_bytes), path))
+        return torch.from_numpy(self.classes(read_image(path, _low_bytes, hashing), path))
 
     def classes(self, values: NDArray[np.integer], path: Path) -> NDArray[np.uint8]:
         """Look up the class of each number."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -13,7 +12,8 @@ from torch import Tensor
 from typing_extensions import Self
 
 from ...errors import require
-from .splits import Split
+from .splits import Split, fingerprint
+from .stores import Fetched, Store, joined
 
 Pair = tuple[Tensor, Tensor]
 """Normalised images, and the labels of the images or of all their pixels."""
@@ -55,47 +55,72 @@ class Plan(Protocol):
         """The plan of some positions of the epoch."""
 
 
+@dataclass(frozen=True, eq=False)
 class Samples(ABC):
     """Images with labels, of one split of one domain, or of several joined.
 
-    Args:
+    Attributes:
+        store: where they are read from.
         classes: names of the classes.
         split: which split this is; only ``"train"`` can be augmented.
         format: how the images reach the network.
         fingerprint: a hash of what belongs to this split, to be stored with results.
+        index: the position of each sample in the store, int64 ``(N,)``.
+        domains: the position of each sample's domain among those that were joined, int64 ``(N,)``.
     """
 
-    def __init__(
-        self, classes: tuple[str, ...], split: Split, format: ImageFormat, fingerprint: str
-    ) -> None:
-        self.classes = classes
-        self.split = split
-        self.format = format
-        self.fingerprint = fingerprint
+    store: Store
+    classes: tuple[str, ...]
+    split: Split
+    format: ImageFormat
+    fingerprint: str
+    index: Tensor
+    domains: Tensor
 
-    @abstractmethod
     def __len__(self) -> int:
-        """How many images there are."""
+        return len(self.index)
 
-    @cached_property
-    def domains(self) -> Tensor:
-        """The position of each sample's domain among those that were joined, int64 ``(N,)``."""
-        return torch.zeros(len(self), dtype=torch.int64)
+    def fetch(self, indices: Sequence[Tensor]) -> Iterator[Fetched]:
+        """Read batches of images as they are stored; see :meth:`Store.fetch`."""
+        return self.store.fetch([self.index[chosen] for chosen in indices])
 
-    @abstractmethod
-    def limited(self, count: int | None) -> Samples:
-        """So many of these samples, always the same; all if there are no more, or for None."""
+    def part(self, chosen: Tensor, fingerprint: str) -> Self:
+        """The samples at some positions, int64 ``(n,)``."""
+        index, domains = self.index[chosen], self.domains[chosen]
+        return replace(self, index=index, domains=domains, fingerprint=fingerprint)
+
+    def subset(self, count: int | None) -> Self:
+        """At most ``count`` of these samples, at random but always the same; None means all."""
+        if count is None:
+            return self
+        # Not the first ones, nor every n-th: sets may be sorted, or their classes take turns.
+        generator = torch.Generator().manual_seed(0)
+        chosen = torch.randperm(len(self), generator=generator)[:count].sort().values
+        return self.part(chosen, fingerprint([self.fingerprint, str(len(chosen))]))
+
+    def joined_with(self, others: Sequence[Self]) -> Self:
+        """These samples and those of other domains as one, in this order."""
+        sets = [self, *others]
+        store = joined([one.store for one in sets])
+        counts = torch.tensor([len(one) for one in sets])
+        return replace(
+            self,
+            store=store,
+            fingerprint=store.fingerprint,
+            index=torch.arange(len(store)),
+            domains=torch.arange(len(sets)).repeat_interleave(counts),
+        )
 
     @abstractmethod
     def examples(self, count: int) -> Tensor:
-        """Up to so many images to look at, normalised, always the same."""
+        """At most ``count`` normalised images to look at, always the same."""
 
     @abstractmethod
     def plan(self, generator: torch.Generator | None, *, augment: bool, jitter: float) -> Plan:
         """Draw all random numbers of an epoch; without a generator, the stored order."""
 
     @abstractmethod
-    def made(self, parts: Sequence[Any], device: torch.device) -> Iterator[Pair]:
+    def load(self, parts: Sequence[Any], device: torch.device) -> Iterator[Pair]:
         """Make batches, each from its part of the plan of :meth:`plan`."""
 
     def batches(
@@ -132,7 +157,7 @@ class Samples(ABC):
             An iterable, with a length, of float32 images ``(n, 3, H, W)``, normalised, and int64
             labels, ``(n,)`` or ``(n, H, W)``.
         """
-        require("batch_size", batch_size, batch_size >= 1, "a whole number from 1")
+        require("batch_size", batch_size, batch_size >= 1, "an integer >= 1")
         if self.split != "train":
             never = f"the {self.split} split is never augmented"
             require("augment", augment, not augment, f"False: {never}")
@@ -150,7 +175,7 @@ class Samples(ABC):
             parts.pop()
         require("start", start, 0 <= start <= len(parts), f"a batch from 0 to {len(parts)}")
         wanted = [plan.part(positions) for positions in parts[start:]]
-        return Batches(self.made, wanted, torch.device(device), self.domains)
+        return Batches(self.load, wanted, torch.device(device), self.domains)
 
 
 class Batches:
@@ -158,12 +183,12 @@ class Batches:
 
     def __init__(
         self,
-        made: Callable[[Sequence[Any], torch.device], Iterator[Pair]],
+        load: Callable[[Sequence[Any], torch.device], Iterator[Pair]],
         parts: Sequence[Plan],
         device: torch.device,
         domains: Tensor,
     ) -> None:
-        self._made = made
+        self._load = load
         self._parts = parts
         self._device = device
         self._domains = domains
@@ -172,32 +197,9 @@ class Batches:
         return len(self._parts)
 
     def __iter__(self) -> Iterator[Pair]:
-        return self._made(self._parts, self._device)
+        return self._load(self._parts, self._device)
 
     def with_domains(self) -> Iterator[Batch]:
         """The same batches with the domain of each image."""
         for part, (images, labels) in zip(self._parts, self, strict=True):
             yield Batch(images, labels, self._domains[part.order].to(images.device))
-
-
-class DomainSamples(Samples):
-    """A split as a domain gives it; those of several domains can be joined."""
-
-    @property
-    def kind(self) -> dict[str, Any]:
-        """What sets that are joined have in common, as arguments that make another one."""
-        return {"classes": self.classes, "split": self.split, "format": self.format}
-
-    @classmethod
-    @abstractmethod
-    def joined(cls, sets: Sequence[Self]) -> Self:
-        """The samples of several sets of this kind as one, in the given order."""
-
-
-def chosen_positions(total: int, count: int) -> Tensor:
-    """So many positions of ``total``, chosen at random but always the same; all if there are fewer.
-
-    Not the first ones, nor every n-th: sets may be sorted, or their classes take turns.
-    """
-    generator = torch.Generator().manual_seed(0)
-    return torch.randperm(total, generator=generator)[:count].sort().values

@@ -11,11 +11,12 @@ from ..errors import DataError
 from .benchmark import Benchmark, Counts, Domain, Findings, Published, Recipe
 from .decoding import SUFFIXES
 from .folders import images_in, photo_format
-from .inspection import inspect, intact
+from .inspection import inspect, verified
 from .masks import LabelIds, MaskEncoding
 from .samples import ImageFormat
+from .scenes import Scenes
 from .splits import SPLITS, Split, block_split
-from .stores import FileScenes, Options, SceneFile, look_at_scene
+from .stores import Options, SceneFile
 
 ROBUSTNET_RECIPE = Recipe(
     image_size=768,
@@ -95,25 +96,25 @@ class SceneDomain(Domain):
             files = self.files()
         except DataError as error:
             return Findings({}, (str(error),))
-        scenes = list(files.values())
-        seen = inspect(scenes, look_at_scene, title=self.name, workers=self.options.processes)
+        seen = inspect(list(files.values()), None, self.options, title=self.name)
         names = list(files)
         notes = [f"split: {len(self.split(s, names))} {s}" for s in SPLITS if self.split(s, names)]
         notes += [f"{one.image}: {s.conversion}" for one, s in seen.items() if s.conversion]
         broken = tuple(state.problem for state in seen.values() if state.problem)
         return Findings(self.counts(), broken, tuple(notes))
 
-    def load(self, split: Split) -> FileScenes:
+    def load(self, split: Split) -> Scenes:
         """The scenes of a split, once all files of the domain are known to fit together."""
         files = self.files()
-        contents = intact(
+        contents = verified(
             self.folder,
-            {file: (file.image, file.mask) for file in files.values()},
-            look_at_scene,
+            list(files.values()),
+            None,
+            self.options,
             title=self.name,
-            workers=self.options.processes,
             checked=repr(self.encoding),
         )
+        known = dict(zip(files, contents, strict=True))
         names = self.split(split, list(files))
         if not names:
             raise DataError.at(
@@ -121,12 +122,12 @@ class SceneDomain(Domain):
                 f"no scenes for the {split} split",
                 "a source needs two scenes or more; published targets are only measured on",
             )
-        return FileScenes(
-            {files[name]: contents[files[name]] for name in names},
+        return Scenes.in_files(
+            [known[name] for name in names],
+            self.options,
             classes=self.classes,
             split=split,
             format=self.format,
-            options=self.options,
         )
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
-from typing_extensions import Self
 
 from ...errors import ProRandConvError
 from .augmentation import CROP_DRAWS, augmented, cropped, normalise
 from .masks import UNLABELLED
-from .samples import DomainSamples, ImageFormat, Pair, Samples, chosen_positions
-from .splits import Split, fingerprint
+from .samples import ImageFormat, Pair, Samples
+from .splits import Split
+from .stores import FileStore, MemoryStore, Options, SceneFile, Store
 
 IGNORED = -100
 """Marks pixels without a class in batches: what torch's cross-entropy leaves out by itself."""
@@ -36,20 +36,28 @@ class ScenePlan:
         return ScenePlan(self.order[positions], draws, self.augment)
 
 
+@dataclass(frozen=True, eq=False)
 class Scenes(Samples):
     """Scenes with masks, of one split of one domain, or of several joined."""
 
-    @abstractmethod
-    def stored(self, indices: Sequence[int]) -> Iterator[Tensor]:
-        """Read scenes one by one.
+    @classmethod
+    def of(
+        cls, store: Store, *, classes: tuple[str, ...], split: Split, format: ImageFormat
+    ) -> Scenes:
+        """All scenes of a store."""
+        index, domains = torch.arange(len(store)), torch.zeros(len(store), dtype=torch.int64)
+        return cls(store, classes, split, format, store.fingerprint, index, domains)
 
-        Yields:
-            uint8 ``(4, H, W)``: red, green, blue, and the class of each pixel or ``UNLABELLED``.
-        """
+    @classmethod
+    def in_memory(cls, scenes: Tensor, **kind: Any) -> Scenes:
+        """Scenes of one size, uint8 ``(N, 4, H, W)``; see :meth:`Store.fetch`."""
+        return cls.of(MemoryStore(scenes), **kind)
 
-    def limited(self, count: int | None) -> Scenes:
-        """So many of these scenes; see :meth:`Samples.limited`."""
-        return self if count is None else SceneSubset(self, count)
+    @classmethod
+    def in_files(cls, files: Sequence[SceneFile], options: Options, **kind: Any) -> Scenes:
+        """Scenes in files, decoded when they are needed."""
+        lines = [f"{file.name} {file.content}" for file in files]
+        return cls.of(FileStore(files, lines, None, options), **kind)
 
     def examples(self, count: int) -> Tensor:
         """Crops of some scenes; see :meth:`Samples.examples`."""
@@ -65,76 +73,21 @@ class Scenes(Samples):
         order = torch.randperm(len(self), generator=generator)
         return ScenePlan(order, torch.rand(len(self), CROP_DRAWS, generator=generator), augment)
 
-    def made(self, parts: Sequence[ScenePlan], device: torch.device) -> Iterator[Pair]:
-        """Read, crop, augment and normalise batches; see :meth:`Samples.made`."""
-        scenes = self.stored([position for part in parts for position in part.order.tolist()])
+    def load(self, parts: Sequence[ScenePlan], device: torch.device) -> Iterator[Pair]:
+        """Read, crop, augment and normalise batches; see :meth:`Samples.load`."""
         form = self.format
-        for part in parts:
-            batch = []
-            for number in range(len(part.order)):
-                scene = next(scenes)
-                if part.draws is not None:
-                    draws = part.draws[number].tolist()
-                    scene = cropped(scene, draws, form.image_size, UNLABELLED, scale=part.augment)
-                    scene = augmented(scene, draws) if part.augment else scene
-                batch.append(scene)
-            stacked = torch.stack(batch).to(device, non_blocking=True)
-            labels = stacked[:, 3].long()
+        fetched = self.fetch([part.order for part in parts])
+        for part, batch in zip(parts, fetched, strict=True):
+            if part.draws is not None:
+                batch = [
+                    self._crop(scene, draws, augment=part.augment)
+                    for scene, draws in zip(batch, part.draws.tolist(), strict=True)
+                ]
+            made = torch.stack(list(batch)).to(device, non_blocking=True)
+            labels = made[:, 3].long()
             labels[labels == UNLABELLED] = IGNORED
-            yield normalise(stacked[:, :3], form.mean, form.std), labels
+            yield normalise(made[:, :3], form.mean, form.std), labels
 
-
-class DomainScenes(Scenes, DomainSamples):
-    """A split as a domain of scenes gives it."""
-
-
-class InMemoryScenes(DomainScenes):
-    """Scenes of one size, held as uint8.
-
-    Args:
-        scenes: uint8 ``(N, 4, H, W)``; see :meth:`Scenes.stored`.
-        classes: names of the classes.
-        split: which split this is.
-        format: how the scenes reach the network.
-    """
-
-    def __init__(
-        self, scenes: Tensor, *, classes: tuple[str, ...], split: Split, format: ImageFormat
-    ) -> None:
-        super().__init__(classes, split, format, fingerprint([scenes.numpy().tobytes()]))
-        self.scenes = scenes
-
-    def __len__(self) -> int:
-        return len(self.scenes)
-
-    def stored(self, indices: Sequence[int]) -> Iterator[Tensor]:
-        """Take scenes one by one; see :meth:`Scenes.stored`."""
-        return (self.scenes[index] for index in indices)
-
-    @classmethod
-    def joined(cls, sets: Sequence[Self]) -> Self:
-        """The scenes of several sets as one, in the given order."""
-        return cls(torch.cat([part.scenes for part in sets]), **sets[0].kind)
-
-
-class SceneSubset(Scenes):
-    """So many scenes of a set, always the same; all if it has no more.
-
-    Args:
-        scenes: the set.
-        count: how many.
-    """
-
-    def __init__(self, scenes: Scenes, count: int) -> None:
-        self.index = chosen_positions(len(scenes), count).tolist()
-        content = fingerprint([scenes.fingerprint, str(len(self.index))])
-        super().__init__(scenes.classes, scenes.split, scenes.format, content)
-        self.scenes = scenes
-        self.domains = scenes.domains[self.index]
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    def stored(self, indices: Sequence[int]) -> Iterator[Tensor]:
-        """Read scenes one by one; see :meth:`Scenes.stored`."""
-        return self.scenes.stored([self.index[index] for index in indices])
+    def _crop(self, scene: Tensor, draws: Sequence[float], *, augment: bool) -> Tensor:
+        crop = cropped(scene, draws, self.format.image_size, UNLABELLED, scale=augment)
+        return augmented(crop, draws) if augment else crop

@@ -13,12 +13,13 @@ from torch import Tensor
 
 from ... import shifts
 from .augmentation import warp
-from .images import Images, Subset
+from .images import Images, stacked
 from .splits import fingerprint
+from .stores import Fetched
 
 LIMIT = 300
-"""So many validation images are shifted, always the same: all families together cost as much as
-evaluating 2,400 images."""
+"""At most this many validation images are shifted, always the same: all families together cost as
+much as evaluating 2,400 images."""
 
 ZOOM = 1.2
 """images are enlarged or made smaller by up to this factor"""
@@ -45,27 +46,33 @@ FAMILIES: dict[str, Shift] = {**shifts.FAMILIES, "zoom-and-shift": zoom_and_shif
 """The library's, each with its default strength, and one of the lab."""
 
 
-class Shifted(Images):
-    """Images under one family of shifts.
-
-    Args:
-        images: the set.
-        family: one of ``FAMILIES``.
-    """
+class _Shifted:
+    """Images under one of ``FAMILIES``."""
 
     def __init__(self, images: Images, family: str) -> None:
-        content = fingerprint([images.fingerprint, family])
-        super().__init__(images.labels, images.classes, images.split, images.format, content)
-        self.images = images
-        self.shift = FAMILIES[family]
+        self.fingerprint = fingerprint([images.fingerprint, family])
+        self._images, self._shift = images, FAMILIES[family]
 
-    def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
-        """Read and shift batches of images; see :meth:`Images.stored`."""
-        for index, pixels in zip(indices, self.images.stored(indices), strict=True):
-            yield self.shift(pixels, index)
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def fetch(self, indices: Sequence[Tensor]) -> Iterator[Fetched]:
+        for index, batch in zip(indices, self._images.fetch(indices), strict=True):
+            yield self._shift(stacked(batch), index)
+
+
+def shifted(images: Images, family: str) -> Images:
+    """Images under one family of shifts."""
+    return Images.of(
+        _Shifted(images, family),
+        images.labels,
+        classes=images.classes,
+        split=images.split,
+        format=images.format,
+    )
 
 
 def all_shifted(images: Images) -> dict[str, Images]:
     """A limited part of the images under each family of shifts."""
-    part = Subset(images, LIMIT)
-    return {family: Shifted(part, family) for family in FAMILIES}
+    part = images.subset(LIMIT)
+    return {family: shifted(part, family) for family in FAMILIES}

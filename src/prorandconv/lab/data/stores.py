@@ -1,28 +1,26 @@
-"""Larger sets: files decoded by worker processes, and kept decoded up to a limit of bytes."""
+"""Where samples are read from: tensors in memory, or files that worker processes decode."""
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from typing_extensions import Self
+from torch.utils.data import DataLoader, Dataset
 
 from ...errors import require
 from ..errors import DataError
 from .augmentation import resize
-from .decoding import decode
-from .images import DomainImages
-from .inspection import FileState, content_hash, loader
+from .decoding import Decoded, Hash, decode
 from .masks import MaskEncoding
-from .samples import ImageFormat
-from .scenes import DomainScenes
-from .splits import Split, fingerprint
+from .splits import fingerprint
 
 CACHE_BYTES = 2 * 1024**3
 """Default limit of decoded images in memory: all of PACS at 224 pixels takes 1.1 GB."""
@@ -30,7 +28,7 @@ CACHE_BYTES = 2 * 1024**3
 
 @dataclass
 class DecodedCache:
-    """Decoded images by path and size, up to a limit of bytes; what is in stays in.
+    """Decoded images by file, content and size, up to a limit of bytes; what is in stays in.
 
     An epoch reads every image once in a new order: evicting the oldest would throw out exactly
     what the next epoch reads, so a full cache simply takes no more.
@@ -38,11 +36,15 @@ class DecodedCache:
 
     limit: int = CACHE_BYTES
     used: int = 0
-    images: dict[tuple[Path, int | None], Tensor] = field(default_factory=dict)
+    images: dict[tuple[Path, str, int | None], Tensor] = field(default_factory=dict)
 
-    def offer(self, path: Path, size: int | None, image: Tensor) -> None:
-        """Keep an image if there is room; without a size, it is that of the file."""
-        key = (path, size)
+    def get(self, file: File, size: int | None) -> Tensor | None:
+        """An image that is kept; without a size, in that of its file."""
+        return self.images.get((file.paths[0], file.content, size))
+
+    def offer(self, file: File, size: int | None, image: Tensor) -> None:
+        """Keep an image if there is room."""
+        key = (file.paths[0], file.content, size)
         if key not in self.images and self.used + image.nbytes <= self.limit:
             # A slice of a worker's batch would keep the whole batch alive.
             self.images[key] = image.clone()
@@ -82,197 +84,260 @@ class Options:
         return min(cores or 1, 8)
 
 
-def _decoded(path: Path, size: int) -> Tensor:
-    return resize(decode(path).pixels[None], size)[0]
+FEW = 16
+"""So many files are decoded faster than worker processes start."""
+TOGETHER = 32
+"""So many small images a worker process decodes at once; scenes, which are large, one by one."""
 
 
-def _packed(images: list[Tensor]) -> tuple[Tensor, list[int]]:
-    """Grey and colour images end to end: one tensor, so one shared file, for a batch."""
-    return torch.cat([image.reshape(-1) for image in images]), [len(image) for image in images]
+Fetched = Tensor | list[Tensor]
+"""A batch as it is stored."""
 
 
-def _unpacked(packed: tuple[Tensor, list[int]], size: int) -> list[Tensor]:
-    pixels, channels = packed
-    lengths = [count * size * size for count in channels]
-    return [part.view(-1, size, size) for part in torch.split(pixels, lengths)]
+class Store(Protocol):
+    """Images or scenes by position, uint8.
+
+    Attributes:
+        fingerprint: a hash of all of them, and of their labels.
+    """
+
+    fingerprint: str
+
+    def __len__(self) -> int:
+        """The number of images."""
+
+    def fetch(self, indices: Sequence[Tensor]) -> Iterator[Fetched]:
+        """Read batches.
+
+        Args:
+            indices: positions of the images of each batch.
+
+        Yields:
+            ``(n, 1 or 3, S, S)``, or a list of ``(1 or 3, S, S)``; of scenes ``(4, H, W)``: red,
+            green, blue, and the class of each pixel or ``UNLABELLED``.
+        """
+
+
+class MemoryStore:
+    """Images or scenes of one size, in memory.
+
+    Args:
+        pixels: uint8 ``(N, C, H, W)``.
+        content: a hash of them as they were before they were resized, and of their labels; None if
+            they are all there is.
+    """
+
+    def __init__(self, pixels: Tensor, content: str | None = None) -> None:
+        self.pixels, self.content = pixels, content
+        self.fingerprint = content or fingerprint([pixels.contiguous().view(-1).numpy().data])
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+    def fetch(self, indices: Sequence[Tensor]) -> Iterator[Fetched]:
+        """Gather batches; see :meth:`Store.fetch`."""
+        return (self.pixels[index] for index in indices)
 
 
 @dataclass(frozen=True)
-class ImageFile:
-    """A file of a domain.
+class File(ABC):
+    """A file of a domain, or several that belong together.
 
     Attributes:
         name: ``domain/class/file``, the same on every machine.
-        path: where it is.
-        label: its class.
-        content: a hash of its bytes.
+        content: a hash of its bytes, once it is known.
     """
 
     name: str
-    path: Path
-    label: int
-    content: str = ""
+    content: str = field(default="", kw_only=True)
 
+    @property
+    @abstractmethod
+    def paths(self) -> tuple[Path, ...]:
+        """Where it is, the image first."""
 
-class FolderImages(DomainImages):
-    """Images in files, decoded when they are needed.
+    @abstractmethod
+    def read(self, hashing: Hash | None = None) -> Decoded:
+        """Decode it, uint8 as :meth:`Store.fetch` gives it; what is read goes into the hash.
 
-    Args:
-        files: the files, in order.
-        classes: names of the classes.
-        split: which split this is.
-        format: how the images reach the network.
-        options: the cache of decoded images, and the number of processes that decode.
-    """
-
-    def __init__(
-        self,
-        files: Sequence[ImageFile],
-        *,
-        classes: tuple[str, ...],
-        split: Split,
-        format: ImageFormat,
-        options: Options,
-    ) -> None:
-        labels = torch.tensor([file.label for file in files], dtype=torch.int64)
-        content = fingerprint(f"{file.name} {classes[file.label]} {file.content}" for file in files)
-        super().__init__(labels, classes, split, format, content)
-        self.files = tuple(files)
-        self.names = tuple(file.name for file in files)
-        self.paths = tuple(file.path for file in files)
-        self.options = options
-
-    def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
-        """Decode batches of images, or take them from the cache; see :meth:`Images.stored`."""
-        size, cache = self.format.image_size, self.options.cache
-        missing = [
-            [i for i in index.tolist() if (self.paths[i], size) not in cache.images]
-            for index in indices
-        ]
-        wanted = [positions for positions in missing if positions]
-        batches = loader(
-            self.paths,
-            partial(_decoded, size=size),
-            count=sum(map(len, wanted)),
-            workers=min(self.options.processes, len(wanted)),
-            batch_sampler=wanted,
-            collate_fn=_packed,
-        )
-        decoded: Iterator[Any] = iter(batches) if wanted else iter(())
-        for index, positions in zip(indices, missing, strict=True):
-            images = _unpacked(next(decoded), size) if positions else []
-            fresh = dict(zip(positions, images, strict=True))
-            for i, image in fresh.items():
-                cache.offer(self.paths[i], size, image)
-            batch = [
-                fresh[i] if i in fresh else cache.images[self.paths[i], size]
-                for i in index.tolist()
-            ]
-            channels = max(len(image) for image in batch)
-            yield torch.stack([image.expand(channels, size, size) for image in batch])
-
-    @classmethod
-    def joined(cls, sets: Sequence[Self]) -> Self:
-        """The images of several sets as one, in the given order."""
-        files = [file for part in sets for file in part.files]
-        return cls(files, **sets[0].kind, options=sets[0].options)
+        Raises:
+            DataError: a file is damaged, or several do not fit together.
+        """
 
 
 @dataclass(frozen=True)
-class SceneFile:
-    """An image, its mask, and how the mask is written.
+class ImageFile(File):
+    """An image and its class, a position in the names of the classes."""
 
-    Attributes:
-        name: ``domain/file``, the same on every machine.
-        image: where the image is.
-        mask: where the mask is.
-        encoding: how the mask is written.
-    """
+    path: Path
+    label: int
 
-    name: str
+    @property
+    def paths(self) -> tuple[Path]:
+        """The image."""
+        return (self.path,)
+
+    def read(self, hashing: Hash | None = None) -> Decoded:
+        """Decode the image; see :meth:`File.read`."""
+        return decode(self.path, hashing)
+
+
+@dataclass(frozen=True)
+class SceneFile(File):
+    """An image, its mask, and how the mask is written."""
+
     image: Path
     mask: Path
     encoding: MaskEncoding
 
-    def read(self) -> Tensor:
-        """Decode image and mask: uint8 ``(4, H, W)``, see :meth:`Scenes.stored`.
+    @property
+    def paths(self) -> tuple[Path, Path]:
+        """Image and mask."""
+        return self.image, self.mask
 
-        Raises:
-            DataError: a file is damaged, or the two do not fit together.
-        """
-        pixels = decode(self.image).pixels
-        classes = self.encoding.read(self.mask)
-        if pixels.shape[-2:] != classes.shape:
-            own, other = (" × ".join(map(str, s[-2:])) for s in (classes.shape, pixels.shape))
+    def read(self, hashing: Hash | None = None) -> Decoded:
+        """Decode image and mask into four channels; see :meth:`File.read`."""
+        picture = decode(self.image, hashing)
+        classes = self.encoding.read(self.mask, hashing)
+        if picture.pixels.shape[-2:] != classes.shape:
+            mask, image = (
+                " × ".join(map(str, shape[-2:])) for shape in (classes.shape, picture.pixels.shape)
+            )
             raise DataError.at(
                 self.mask,
-                f"is {own} pixels high and wide, but its image {self.image} is {other}",
+                f"is {mask} pixels high and wide, but its image {self.image} is {image}",
                 "export the mask in the size of its image",
             )
-        return torch.cat([pixels.expand(3, -1, -1), classes[None]])
+        pixels = torch.cat([picture.pixels.expand(3, -1, -1), classes[None]])
+        return Decoded(pixels, picture.conversion)
 
 
-def look_at_scene(scene: SceneFile) -> FileState:
-    """Decode image and mask; raises whatever is wrong with them."""
-    scene.read()
-    return FileState(content_hash(scene.image, scene.mask), decode(scene.image).conversion)
+@dataclass(frozen=True)
+class FileState:
+    """What reading a file has shown."""
+
+    pixels: Tensor | None = None
+    """None if the file is broken"""
+    content: str = ""
+    """a hash of its bytes"""
+    conversion: str = ""
+    """what is done with a file that is not 8-bit grey or RGB"""
+    problem: str = ""
+    """why it cannot be decoded"""
 
 
-class FileScenes(DomainScenes):
-    """Scenes in files, decoded when they are needed.
+def read_files(
+    files: Sequence[File], size: int | None, *, workers: int, hashed: bool = False
+) -> Iterator[FileState]:
+    """Decode files, in worker processes unless there are only few.
 
     Args:
-        files: the scenes, in order, and a hash of the content of each.
-        classes: names of the classes.
-        split: which split this is.
-        format: how the scenes reach the network.
-        options: the cache of decoded scenes, and the number of processes that decode.
+        files: which, in order.
+        size: side in pixels to resize to; None keeps the size of each.
+        workers: processes that decode; 0 decodes in this one.
+        hashed: whether the content is hashed, too.
     """
+    if not files:
+        return
+    together = 1 if size is None else TOGETHER
+    batches = -(-len(files) // together)
+    # Loaders draw a seed for their workers; torch's own generator would miss it, and what a run
+    # draws must not depend on whether its images were cached.
+    loader: DataLoader[Any] = DataLoader(
+        _Files(files, size, hashed),
+        together,
+        num_workers=0 if len(files) <= FEW else min(workers, batches),
+        collate_fn=_packed,
+        generator=torch.Generator(),
+    )
+    for states, pixels in loader:
+        yield from _unpacked(states, pixels)
 
-    def __init__(
-        self,
-        files: dict[SceneFile, str],
-        *,
-        classes: tuple[str, ...],
-        split: Split,
-        format: ImageFormat,
-        options: Options,
-    ) -> None:
-        content = fingerprint(f"{file.name} {content}" for file, content in files.items())
-        super().__init__(classes, split, format, content)
-        self.contents = files
-        self.files = tuple(files)
-        self.options = options
+
+@dataclass(frozen=True)
+class _Files(Dataset[FileState]):
+    files: Sequence[File]
+    size: int | None
+    hashed: bool
 
     def __len__(self) -> int:
         return len(self.files)
 
-    def stored(self, indices: Sequence[int]) -> Iterator[Tensor]:
-        """Decode scenes, or take them from the cache; see :meth:`Scenes.stored`."""
-        cache = self.options.cache
-        missing = [i for i in indices if (self.files[i].image, None) not in cache.images]
-        scenes = loader(
-            self.files,
-            SceneFile.read,
-            count=len(missing),
-            workers=self.options.processes,
-            batch_size=None,
-            sampler=missing,
-        )
-        decoded = iter(scenes) if missing else iter(())
-        wanted = iter([*missing, None])
-        following = next(wanted)
-        for i in indices:
-            if i == following:
-                scene: Tensor = next(decoded)
-                cache.offer(self.files[i].image, None, scene)
-                following = next(wanted)
-                yield scene
-            else:
-                yield cache.images[self.files[i].image, None]
+    def __getitem__(self, position: int) -> FileState:
+        hashing = hashlib.sha256() if self.hashed else None
+        try:
+            found = self.files[position].read(hashing)
+        except (DataError, OSError) as error:
+            return FileState(problem=str(error))
+        pixels = found.pixels
+        if self.size is not None:
+            pixels = resize(pixels[None], self.size)[0]
+        return FileState(pixels, hashing.hexdigest()[:32] if hashing else "", found.conversion)
 
-    @classmethod
-    def joined(cls, sets: Sequence[Self]) -> Self:
-        """The scenes of several sets as one, in the given order."""
-        files = {file: content for part in sets for file, content in part.contents.items()}
-        return cls(files, **sets[0].kind, options=sets[0].options)
+
+def _packed(states: list[FileState]) -> tuple[list[tuple[FileState, torch.Size]], Tensor]:
+    """Pixels end to end: one tensor, so one shared file, for a batch."""
+    none = torch.empty(0, dtype=torch.uint8)
+    pixels = [none if state.pixels is None else state.pixels for state in states]
+    bare = [(replace(s, pixels=None), p.shape) for s, p in zip(states, pixels, strict=True)]
+    return bare, torch.cat([one.reshape(-1) for one in pixels])
+
+
+def _unpacked(states: list[tuple[FileState, torch.Size]], pixels: Tensor) -> Iterator[FileState]:
+    parts = torch.split(pixels, [shape.numel() for _, shape in states])
+    for (state, shape), part in zip(states, parts, strict=True):
+        yield state if state.problem else replace(state, pixels=part.view(shape))
+
+
+class FileStore:
+    """Images or scenes in files, decoded when they are needed.
+
+    Args:
+        files: the files, in order.
+        lines: what stands in the fingerprint for each of them.
+        size: side in pixels to resize to; None keeps the size of each.
+        options: the cache of decoded images, and the number of processes that decode.
+    """
+
+    def __init__(
+        self, files: Sequence[File], lines: Sequence[str], size: int | None, options: Options
+    ) -> None:
+        self.files, self.lines, self.size, self.options = files, lines, size, options
+        self.fingerprint = fingerprint(lines)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def fetch(self, indices: Sequence[Tensor]) -> Iterator[Fetched]:
+        """Decode batches, or take them from the cache; see :meth:`Store.fetch`."""
+        cache = self.options.cache
+        batches = [[self.files[i] for i in index.tolist()] for index in indices]
+        cached = [[cache.get(file, self.size) for file in batch] for batch in batches]
+        found = zip(itertools.chain(*batches), itertools.chain(*cached), strict=True)
+        missing = [file for file, pixels in found if pixels is None]
+        states = read_files(missing, self.size, workers=self.options.processes)
+        for files, batch in zip(batches, cached, strict=True):
+            yield [
+                self._decoded(file, next(states)) if pixels is None else pixels
+                for file, pixels in zip(files, batch, strict=True)
+            ]
+
+    def _decoded(self, file: File, state: FileState) -> Tensor:
+        if state.pixels is None:
+            raise DataError(state.problem)
+        self.options.cache.offer(file, self.size, state.pixels)
+        return state.pixels
+
+
+def joined(stores: Sequence[Store]) -> Store:
+    """Several stores of a kind as one, in the given order."""
+    files = [one for one in stores if isinstance(one, FileStore)]
+    if files:
+        everything = [file for one in files for file in one.files]
+        lines = [line for one in files for line in one.lines]
+        return FileStore(everything, lines, files[0].size, files[0].options)
+    held = [one for one in stores if isinstance(one, MemoryStore)]
+    channels = max(one.pixels.shape[1] for one in held)  # grey images become coloured if others are
+    pixels = torch.cat([one.pixels.expand(-1, channels, -1, -1) for one in held])
+    hashes = [one.content for one in held if one.content is not None]
+    return MemoryStore(pixels, fingerprint(hashes) if hashes else None)

@@ -74,7 +74,7 @@ def prediction_sheet(
         if not stored:
             split = trained.benchmark.load(target, "test")
             assert isinstance(split, Scenes)
-            stored = list(split.stored(even(len(split), SCENES)))
+            (stored,) = map(list, split.fetch([torch.tensor(even(len(split), SCENES))]))
             classes = trained.classes
             if scenes:
                 rows.append(("scene", [scene[:3] for scene in stored]))

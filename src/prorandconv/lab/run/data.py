@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ..data import Benchmark, Options, Samples, Split, get_benchmark
-from ..data.images import InMemoryImages, labelled
+from ..data.images import Images, labelled
 from ..data.samples import Batches
 from ..data.shifts import all_shifted
 from ..errors import DataError, RunError
@@ -102,7 +102,7 @@ class RunData:
 
 def _source(config: RunConfig, benchmark: Benchmark, split: Split, limit: int | None) -> Samples:
     """The source's images of a split; a run needs some of both."""
-    images = benchmark.load(config.source, split).limited(limit)
+    images = benchmark.load(config.source, split).subset(limit)
     least = 1
     if split == "train":
         whole = get_task(config.task).whole_batches
@@ -173,7 +173,7 @@ def learner_of(
     classes, form = config.identity.classes, config.format
     if source is None:
         size = form.image_size
-        source = InMemoryImages(
+        source = Images.in_memory(
             torch.zeros(1, 3, size, size, dtype=torch.uint8),
             torch.zeros(1, dtype=torch.int64),
             classes=classes,

@@ -98,7 +98,7 @@ class Targets:
 
     def __getitem__(self, name: str) -> Samples:
         if name not in self._loaded:
-            self._loaded[name] = self._benchmark.load(name, "test").limited(self._limit)
+            self._loaded[name] = self._benchmark.load(name, "test").subset(self._limit)
         return self._loaded[name]
 
     def average(self, scores: Mapping[str, float]) -> float | None:

@@ -84,7 +84,7 @@ def present_fingerprints(
         key = (config.benchmark, config.data_root, domains, split, limit)
         if key not in known:
             try:
-                known[key] = benchmark.load(domains, split).limited(limit).fingerprint
+                known[key] = benchmark.load(domains, split).subset(limit).fingerprint
             except DataError:  # absent, or broken
                 continue
         found[name] = known[key]

@@ -85,8 +85,7 @@ def failures(found: Robustness, images: Images, title: str, margin: str) -> Imag
     if not len(index):
         return None
     form = images.format
-    (stored,) = images.stored([index])
-    x = normalise(stored, form.mean, form.std)
+    x = normalise(images.stacked(index), form.mean, form.std)
     made = stressed(x, index, mean=form.mean, std=form.std, draws=1, seed=found.seed)
     wanted = set(ROWS.values())
     changed = {case: batch for case, batch in made if case in wanted}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from ...errors import ProRandConvError
 from ..data import Images, Options, Split
 from ..data.folders import images_in, spelling, sub_folders
-from ..data.images import Subset, labelled
-from ..data.inspection import intact, look_at_image
-from ..data.stores import FolderImages, ImageFile
+from ..data.images import labelled
+from ..data.inspection import verified
+from ..data.stores import ImageFile
 from ..errors import DataError, did_you_mean
 from .model import Model
 
@@ -34,7 +33,7 @@ def images_for(model: Model, data: str, limit: int) -> Images:
         images = _in_a_folder(model, Path(data))
     else:
         raise ProRandConvError.about("DATA", data, "a folder <class>/<image>; there is none")
-    return Subset(images, limit)
+    return images.subset(limit)
 
 
 def _of_the_run(model: Model, data: str) -> Images:
@@ -80,17 +79,10 @@ def _in_a_folder(model: Model, root: Path) -> Images:
         for path in images_in(folder)
     ]
     options = Options()
-    contents = intact(
-        root,
-        {file.path: (file.path,) for file in files},
-        look_at_image,
-        title=root.name,
-        workers=options.processes,
-    )
-    return FolderImages(
-        [replace(file, content=contents[file.path]) for file in files],
+    return Images.in_files(
+        verified(root, files, model.format.image_size, options, title=root.name),
+        options,
         classes=classes,
         split="test",
         format=model.format,
-        options=options,
     )

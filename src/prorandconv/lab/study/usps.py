@@ -19,7 +19,6 @@ from ...errors import ProRandConvError
 from ..data import Images
 from ..data.arrays import ArrayDomain, channels_first
 from ..data.augmentation import resize
-from ..data.images import InMemoryImages
 from ..paper import Row, rows_of
 from ..progress import progress
 from ..run.directory import RESULT
@@ -136,14 +135,14 @@ def _images(scenario: Scenario, drawn: Drawn) -> Images:
     if not isinstance(domain, ArrayDomain):
         raise ProRandConvError.about("--benchmark", scenario.name, "digits or digits-mini")
     stored = domain.read("test")
-    images = InMemoryImages(
+    images = Images.in_memory(
         drawn(channels_first(stored.images), domain.format.image_size),
         torch.from_numpy(stored.labels),
         classes=scenario.benchmark.classes,
         split="test",
         format=domain.format,
     )
-    return images.limited(scenario.settings.test_images)
+    return images.subset(scenario.settings.test_images)
 
 
 def _accuracies(run: Path, images: Mapping[str, Images], accelerator: str) -> dict[str, float]:

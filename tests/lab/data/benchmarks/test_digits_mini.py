@@ -67,8 +67,8 @@ def test_every_split_has_all_digits_evenly(mini):
 
 
 def test_no_training_image_is_tested_on(mini):
-    training = mini.load("mnist", "train").pixels.flatten(1)
-    test = mini.load("mnist", "test").pixels.flatten(1)
+    training = mini.load("mnist", "train").store.pixels.flatten(1)
+    test = mini.load("mnist", "test").store.pixels.flatten(1)
     seen = {bytes(image) for image in training.numpy()}
     assert not any(bytes(image) in seen for image in test.numpy())
 
@@ -77,9 +77,9 @@ def test_digits_are_blended_into_photos_of_the_test_split_only(mini):
     digits, blended = (mini.load(name, "test") for name in ("mnist", "mnist_m_like"))
     assert torch.equal(digits.labels, blended.labels)
     # a digit inverts its background: under ink, bright turns dark, and the rest stays a photo
-    ink = digits.pixels[:, 0] > 250
-    paper = digits.pixels[:, 0] == 0
-    pixels = blended.pixels.float().mean(1)
+    ink = digits.store.pixels[:, 0] > 250
+    paper = digits.store.pixels[:, 0] == 0
+    pixels = blended.store.pixels.float().mean(1)
     contrast = [
         abs(pixels[i][ink[i]].mean() - (255 - pixels[i][paper[i]].mean())) for i in range(300)
     ]

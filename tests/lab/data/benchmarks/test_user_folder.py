@@ -42,5 +42,5 @@ def test_a_link_to_a_missing_folder_is_named(open_benchmark, own, place):
 def test_domains_whose_names_differ_in_case_only_stay_apart(open_benchmark, own):
     shutil.copytree(own / "night", own / "Day")
     found = open_benchmark("folder", own)
-    assert found.load("Day", "test").paths[0].parent == own / "Day" / "cat"
-    assert found.load("day", "test").paths[0].parent == own / "day" / "cat"
+    assert found.load("Day", "test").store.files[0].path.parent == own / "Day" / "cat"
+    assert found.load("day", "test").store.files[0].path.parent == own / "day" / "cat"

@@ -13,7 +13,7 @@ from ..benchmark import Benchmark, Counts, Domain, Findings, Published
 from ..folders import photo_format
 from ..samples import ImageFormat
 from ..scene_folders import ROBUSTNET_RECIPE
-from ..scenes import InMemoryScenes
+from ..scenes import Scenes
 from ..splits import SPLITS, Split
 from ..stores import Options
 
@@ -110,10 +110,10 @@ class _DrawnDomain(Domain):
     def examine(self) -> Findings:
         return Findings(self.counts())
 
-    def load(self, split: Split) -> InMemoryScenes:
+    def load(self, split: Split) -> Scenes:
         random = np.random.default_rng([STYLES.index(self.name), SPLITS.index(split)])
         scenes = draw(SCENES[split], SIZE, self.name, random)
-        return InMemoryScenes(
+        return Scenes.in_memory(
             torch.from_numpy(scenes), classes=CLASSES, split=split, format=self.format
         )
 
