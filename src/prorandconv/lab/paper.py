@@ -13,8 +13,22 @@ from .methods import METHODS, method_class
 from .run.config import RunConfig
 from .run.values import method_from, plain
 
+ALL = "all"
+"""Instead of names of rows: every row, and a row of every method."""
 PREFERRED = ("Table 1", "Table 2", "Table 3")
 """Tables that other tables repeat rows of."""
+
+
+LABELS = {
+    "Baseline (ERM)": "ERM",
+    "Baseline": "ERM",
+    "progressive (weights different)": "Progressive (Diff)",
+    "ours-move": "Ours-D, labels moved",
+    "ours-shared": "Ours, shared offsets",
+}
+"""The label of a row that the paper or the lab calls otherwise."""
+FAMILIES = {"progressive": "Progressive"}
+"""What a method is called before its options, if not by its label."""
 
 
 @cache
@@ -55,11 +69,13 @@ class Row:
     """by the column's name in ``paper.json``"""
 
 
-def rows_of(table: str, **setting: str) -> tuple[Row, ...]:
+def rows_of(table: str, *, requested: bool = False, **setting: str) -> tuple[Row, ...]:
     """The rows of a table that can be trained here, named as in the paper.
 
     Args:
         table: such as ``"Table 3"``.
+        requested: instead, the rows that a study has on request only: methods whose figures the
+            paper quotes.
         setting: benchmark or network, where the table has several.
 
     Example:
@@ -72,8 +88,34 @@ def rows_of(table: str, **setting: str) -> tuple[Row, ...]:
         if stored["table"] == table
         for row in stored["rows"]
         if "method" in row
+        and row.get("requested", False) == requested
+        and row["method"] in METHODS
         and all(row.get(name, stored.get(name)) == value for name, value in setting.items())
     )
+
+
+def label(name: str) -> str:
+    """What a row or a method is called wherever it is shown.
+
+    Example:
+        >>> label("Baseline (ERM)"), label("augmix"), label("pro-randconv (max_repeats 5)")
+        ('ERM', 'AugMix', 'Pro-RandConv (max_repeats 5)')
+    """
+    method, bracket, options = name.partition(" (")
+    if name in LABELS or method not in METHODS:
+        return LABELS.get(name, name)
+    return FAMILIES.get(method, label_of(method)) + bracket + options if options else label_of(name)
+
+
+@cache
+def label_of(method: str) -> str:
+    """A method's name in the paper, or else that of its class."""
+    for table in paper_tables():
+        for row in table["rows"]:
+            if row.get("method") == method and not row["options"]:
+                name = str(row["row"]).rstrip("*")
+                return LABELS.get(name, name)
+    return LABELS.get(method, METHODS[method].rpartition(":")[2])
 
 
 def paper_row(run: RunConfig | Mapping[str, Any]) -> PaperRow | None:
@@ -119,6 +161,34 @@ def changed_options(run: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
         decided = method_from(config["method"], given).with_auto_resolved(data["mean"], data["std"])
         defaults |= {name: getattr(decided, name) for name in left}
     return {n: v for n, v in options.items() if n not in defaults or v != defaults[n]}
+
+
+def changes(run: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
+    """What distinguishes a run from the method's default: options, and some fields of the run.
+
+    Args:
+        run: its config, or the JSON values of it, as in config.json.
+    """
+    config = _plain(run)
+    defaults = {"image_size": None, "average": "none", "jitter": 0.0}
+    own = {name: config.get(name, default) for name, default in defaults.items()}
+    return changed_options(config) | {n: v for n, v in own.items() if v != defaults[n]}
+
+
+def with_changes(name: str, changed: Mapping[str, Any]) -> str:
+    """A method and what differs from its defaults, for people.
+
+    Example:
+        >>> with_changes("erm", {"image_size": 128, "layers": ["a", "b"]})
+        'erm (image_size 128, layers a b)'
+    """
+    parts = ", ".join(f"{option} {text_of(value)}" for option, value in changed.items())
+    return f"{name} ({parts})" if parts else name
+
+
+def text_of(value: Any) -> str:
+    """A JSON value for people."""
+    return " ".join(map(text_of, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _plain(run: RunConfig | Mapping[str, Any]) -> Mapping[str, Any]:

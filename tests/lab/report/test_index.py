@@ -7,7 +7,7 @@ import pytest
 from prorandconv.lab.cli.main import main
 from prorandconv.lab.report.read import StudyRecord, read
 from prorandconv.lab.report.summary import BEGIN, END, index, write_index
-from prorandconv.lab.study.paper import STUDIES
+from prorandconv.lab.study.studies import STUDIES
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 

@@ -3,9 +3,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from prorandconv.lab.paper import rows_of
-from prorandconv.lab.report.looks import LOOKS, OTHERS, label, labelled, looks
-from prorandconv.lab.study.paper.segmentation import BEYOND
+from prorandconv.lab.paper import label
+from prorandconv.lab.report.looks import LOOKS, OTHERS, labelled, looks
+from prorandconv.lab.study.settings import Settings
+from prorandconv.lab.study.studies import get_study
 
 DEUTERANOPIA = np.array(
     [
@@ -80,8 +81,8 @@ def test_a_method_has_one_label(row, shown):
 
 
 def test_a_method_for_segmentation_is_called_as_in_its_study():
-    for row in (*rows_of("Table 6"), *BEYOND):
-        assert label(row.name) == label(row.method)
+    (table,) = get_study("segmentation").plan(Settings(everything=True)).tables
+    assert all(label(row.name) == label(row.method) for row in table.rows)
 
 
 def test_a_table_keeps_its_figures_under_its_labels(make_table):

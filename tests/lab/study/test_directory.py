@@ -6,7 +6,6 @@ import pytest
 from prorandconv import ProRandConvError
 from prorandconv.lab.errors import RunError
 from prorandconv.lab.launch.outcome import Outcome
-from prorandconv.lab.run.directory import note
 from prorandconv.lab.study.directory import StudyDirectory
 from prorandconv.lab.study.settings import Settings
 
@@ -48,7 +47,7 @@ def study(tmp_path):
 @pytest.mark.parametrize("content", ["{", "{}", "[]", '{"best_validation": {"targets": 3}}'])
 def test_a_damaged_result_is_missing_and_named_and_the_others_count(study, content):
     found = study(lambda number, text: content if number == 0 else text)
-    assert len(found.results) == 9
+    assert len(found.known.results) == 13
     (config,) = found.missing()
     assert (config.method, config.seed) == ("erm", 0)
     assert found.state(config.hash) == "failed"
@@ -60,7 +59,7 @@ def test_a_damaged_result_is_missing_and_named_and_the_others_count(study, conte
 
 
 def test_a_result_on_other_data_is_not_averaged_with_the_others(study):
-    found = study(lambda number, text: text.replace("1f" * 8, "2e" * 8) if number == 9 else text)
+    found = study(lambda number, text: text.replace("1f" * 8, "2e" * 8) if number == 11 else text)
     (config,) = found.missing()
     assert (config.method, config.seed) == ("pro-randconv", 1)
     table = found.tables()[0]
@@ -71,15 +70,16 @@ def test_a_result_on_other_data_is_not_averaged_with_the_others(study):
 def test_a_run_that_is_repaired_is_no_failure_any_more(study):
     found = study(lambda number, text: "{" if number == 0 else text)
     (config,) = found.missing()
-    found.take(Outcome(config, stored_result(config)))
-    assert found.failures == {}
+    found.record(Outcome(config, stored_result(config)))
+    assert found.known.failures == {}
     assert found.tables()[0].values("Baseline (ERM)", "svhn") == (40.0, 41.0)
 
 
 def test_what_happened_to_a_run_is_in_the_notes_of_the_table(study):
     found = study()
     config = next(iter(found.configs.values()))
-    note(config.directory(found.runs), ["state.pt is damaged; set aside as state.damaged.pt"])
+    message = "state.pt is damaged; set aside as state.damaged.pt"
+    found.record(Outcome(config, stored_result(config), messages=(message,)))
     (line,) = (line for line in found.tables()[0].notes if "damaged" in line)
     assert line.startswith("Baseline (ERM), seed 0: ")
     assert line.endswith("state.pt is damaged; set aside as state.damaged.pt")
@@ -101,13 +101,13 @@ class TestResultsThatWereKept:
 
     def test_they_count_as_done_and_are_found_again_without_the_folder(self, kept, tmp_path):
         found = StudyDirectory("digits", SETTINGS, tmp_path / "runs", kept)
-        assert (found.put_back, len(found.results), len(found.missing())) == (3, 3, 7)
+        assert (found.imported, len(found.known.results), len(found.missing())) == (3, 3, 11)
         config = next(iter(found.configs.values()))
         home = config.directory(found.runs)
         assert json.loads((home / "config.json").read_text()) == config.to_mapping()
-        assert len(StudyDirectory("digits", SETTINGS, tmp_path / "runs").results) == 3
+        assert len(StudyDirectory("digits", SETTINGS, tmp_path / "runs").known.results) == 3
 
-    def test_metrics_that_were_kept_beside_a_result_are_put_back_with_it(self, kept, tmp_path):
+    def test_metrics_that_were_kept_beside_a_result_are_imported_with_it(self, kept, tmp_path):
         (kept / "0-metrics.jsonl").write_text('{"epoch": 1}\n')
         found = StudyDirectory("digits", SETTINGS, tmp_path / "runs", kept)
         first, second = (one.directory(found.runs) for one in list(found.configs.values())[:2])
@@ -119,15 +119,15 @@ class TestResultsThatWereKept:
         other = kept / "0.json"
         other.write_text(other.read_text().replace("40.0", "99.0"))
         found = StudyDirectory("digits", SETTINGS, tmp_path / "runs", kept)
-        assert found.put_back == 0
+        assert found.imported == 0
         assert found.tables()[0].values("Baseline (ERM)", "svhn") == (40.0, None)
 
     def test_a_result_of_another_run_is_not_taken_for_that_of_its_name(self, kept, tmp_path):
         wrong = kept / "0.json"
         wrong.write_text(wrong.read_text().replace('"epochs": 1,', '"epochs": 2,'))
         found = StudyDirectory("digits", SETTINGS, tmp_path / "runs", kept)
-        assert len(found.results) == 2
-        assert "epochs" in next(iter(found.failures.values()))
+        assert len(found.known.results) == 2
+        assert "epochs" in next(iter(found.known.failures.values()))
 
     def test_what_cannot_be_read_is_named(self, kept, tmp_path):
         (kept / "1.json").write_text("{")

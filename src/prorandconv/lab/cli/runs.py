@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.console import Console
@@ -17,6 +17,7 @@ from rich.table import Table
 
 from ..errors import unknown_name
 from ..options import SHOWN_DEFAULT, OrDefault
+from ..paper import with_changes
 from .run import Loading, LoadingOptions
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def runs_table(runs: list[ListedRun]) -> Table:
     for one in runs:
         table.add_row(
             Path(one.path).name,
-            method_text(one.method, one.options),
+            with_changes(one.method, one.options),
             f"{one.benchmark} {' + '.join(one.source)}".strip(),
             "" if one.seed is None else str(one.seed),
             "" if one.epochs is None else f"{one.epoch}/{one.epochs}",
@@ -79,17 +80,6 @@ def runs_table(runs: list[ListedRun]) -> Table:
             age(one.age),
         )
     return table
-
-
-def method_text(method: str, options: Mapping[str, Any]) -> str:
-    """A method and what differs from its defaults, for people.
-
-    Example:
-        >>> method_text("erm", {"image_size": 128})
-        'erm (image_size 128)'
-    """
-    changed = ", ".join(f"{name} {value}" for name, value in options.items())
-    return f"{method} ({changed})" if changed else method
 
 
 def age(seconds: float) -> str:
@@ -275,7 +265,7 @@ class Choose:
         for one in found:
             scores = [f"{statistics.fmean(figures):.2f}" for figures in (one.val, one.val_shifted)]
             counts = (str(one.epochs), str(len(one.seeds)))
-            table.add_row(one.where, method_text(one.method, one.options), *counts, *scores)
+            table.add_row(one.where, with_changes(one.method, one.options), *counts, *scores)
         out.print(table)
         return 0
 

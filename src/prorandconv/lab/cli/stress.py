@@ -173,7 +173,7 @@ class Stress:
 
 
 def _title(model: Model) -> str:
-    from ..report.looks import label
+    from ..paper import label
 
     return Path(model.name).name if model.trained is None else label(model.trained.config.method)
 

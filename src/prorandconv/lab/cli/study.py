@@ -14,8 +14,8 @@ from ..errors import StoppedError, unknown_name
 from ..launch import Launcher, LaunchOptions, get_launcher
 from ..options import OrDefault
 from ..run.config import Execution
-from ..study.paper import STUDIES
 from ..study.settings import Settings
+from ..study.studies import STUDIES
 
 if TYPE_CHECKING:  # the list of studies must not wait for torch
     import torch
@@ -60,16 +60,16 @@ class Study:
 
         directory = StudyDirectory(self.name, self.settings, self.execution.runs, self.results)
         if self.results is not None:
-            text = f"{directory.put_back} results of {self.results} put back into runs"
+            text = f"{directory.imported} results of {self.results} imported"
             out.print(text, highlight=False, soft_wrap=True)
         launcher = get_launcher(self.launch)
         device = _device(self.execution.accelerator)
         if self.dry_run:
             _show_runs(out, directory, launcher, device)
             return 0
-        return self._carry_out(out, directory, launcher, device)
+        return self._execute(out, directory, launcher, device)
 
-    def _carry_out(
+    def _execute(
         self, out: Console, directory: StudyDirectory, launcher: Launcher, device: torch.device
     ) -> int:
         from ..launch.outcome import Outcome
@@ -83,7 +83,7 @@ class Study:
         def on_done(outcome: Outcome) -> None:
             nonlocal failed
             failed += outcome.result is None and not outcome.diverged
-            directory.take(outcome)
+            directory.record(outcome)
             directory.write(device)
             display.ended(outcome)
 
@@ -97,9 +97,10 @@ class Study:
         directory.measure(self.execution.accelerator)
         path = directory.write(device)
         print_tables(out, directory.tables(), full=self.full)
-        for key, problem in directory.failures.items():
-            where = directory.configs[key].directory(directory.runs)
-            out.print(f"failed: {where}: {problem}", highlight=False, soft_wrap=True)
+        for key, problem in directory.known.failures.items():
+            out.print(
+                f"failed: {directory.folders[key]}: {problem}", highlight=False, soft_wrap=True
+            )
         out.print(str(path), highlight=False, soft_wrap=True)
         return 1 if failed else 0
 
@@ -125,14 +126,13 @@ def _show_runs(
 
     missing = directory.missing()
     estimator = Estimator(directory.runs, device, launcher.threads)
-    seconds = dict(
-        zip((config.hash for config in missing), estimator.seconds(missing), strict=True)
-    )
+    seconds = dict(zip((c.hash for c in missing), estimator.seconds(missing), strict=True))
     table = Table("run", "directory", "state", "time", title=directory.name, title_justify="left")
     for key, config in directory.configs.items():
         estimate = duration(seconds[key]) if key in seconds else ""
-        folder = config.directory(directory.runs)
-        table.add_row(described(config), str(folder), directory.state(key), estimate)
+        table.add_row(
+            described(config), str(directory.folders[key]), directory.state(key), estimate
+        )
     out.print(table)
     total = sum(seconds.values())
     width = min(launcher.width, max(len(missing), 1))

@@ -28,12 +28,15 @@ class Traditional(Augmenting):
 
     def augmentation(self, format: ImageFormat) -> Augment:
         """The transform, applied to pixels."""
-        names = (field.name for field in fields(self) if field.name != "selection")
+        names = (f.name for f in fields(self) if f.name not in ("selection", "mode"))
         transform = type(self).kind(*(getattr(self, name) for name in names))
 
         def augment(x: Tensor, generator: torch.Generator) -> Tensor:
             with torch_seeded(generator):  # torchvision draws from torch's own generator only
-                return from_pixels(transform(to_pixels(x, format)), format)
+                pixels = to_pixels(x, format)
+                if getattr(self, "mode", "batch") == "sample":
+                    return from_pixels(torch.stack([transform(one) for one in pixels]), format)
+                return from_pixels(transform(pixels), format)
 
         return augment
 
@@ -99,14 +102,33 @@ class AutoAugment(Moving):
     kind = staticmethod(lambda policy: v2.AutoAugment(v2.AutoAugmentPolicy(policy)))
     policy: Literal["imagenet", "cifar10", "svhn"] = "imagenet"
     """data set that the policy was learnt on; svhn would know a target of Digits"""
+    mode: Literal["batch", "sample"] = "batch"
+    """one pair of operations for the mini-batch, or one for each image"""
 
 
 @dataclass(frozen=True)
 class RandAugment(Moving):
     """Each mini-batch goes through some random operations of one magnitude (Cubuk 2020)."""
 
-    kind = v2.RandAugment
+    kind = staticmethod(
+        lambda operations, magnitude, invert: (WithInvert if invert else v2.RandAugment)(
+            operations, magnitude
+        )
+    )
     operations: int = 2
     """how many operations in a row"""
     magnitude: int = 9
     """how strong they are, of 31"""
+    invert: bool = False
+    """Invert is among the operations, as in the first implementation"""
+    mode: Literal["batch", "sample"] = "batch"
+    """operations for the mini-batch, or for each image"""
+
+
+class WithInvert(v2.RandAugment):  # type: ignore[misc]  # torchvision has no types
+    """RandAugment with one more operation."""
+
+    _AUGMENTATION_SPACE: ClassVar[dict[str, Any]] = {
+        **v2.RandAugment._AUGMENTATION_SPACE,
+        "Invert": (lambda bins, height, width: None, False),
+    }

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any
 
 from ..methods import METHODS
-from ..paper import changed_options, paper_row, paper_tables
+from ..paper import changed_options, paper_row, paper_tables, text_of, with_changes
 from ..run.config import RunConfig
 from ..run.stored import conflicts, described, evaluation_of
 from ..study.table import Cell, Table
@@ -86,8 +85,7 @@ def label(config: Plain) -> str:
         >>> label({"method": "pro-randconv", "options": {"max_repeats": 5, "kernel_size": 3}})
         'pro-randconv (max_repeats 5)'
     """
-    changed = ", ".join(f"{name} {_text(value)}" for name, value in changed_options(config).items())
-    return f"{config['method']} ({changed})" if changed else str(config["method"])
+    return with_changes(config["method"], changed_options(config))
 
 
 def paper_names(config: Plain) -> tuple[str, ...]:
@@ -216,14 +214,10 @@ def _title(setting: Plain, others: Sequence[Plain]) -> str:
     """What is compared; further fields only where others of the same name differ in them."""
     alike = [other for other in others if _name(other) == _name(setting)]
     differing = [n for n, v in setting.items() if any(other.get(n) != v for other in alike)]
-    return _name(setting) + "".join(f", {name} {_text(setting[name])}" for name in differing)
+    return _name(setting) + "".join(f", {name} {text_of(setting[name])}" for name in differing)
 
 
 def _name(config: Plain) -> str:
     epochs = f"{config['epochs']} epoch{'s' if config['epochs'] > 1 else ''}"
     source = " + ".join(config["source"])
     return f"{config['benchmark']} from {source}, {config['network']}, {epochs}"
-
-
-def _text(value: Any) -> str:
-    return " ".join(map(_text, value)) if isinstance(value, list) else str(value)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import ReportError
-from ..paper import changed_options
+from ..paper import changes
 from ..run.directory import CONFIG, METRICS, RESULT, STATE, RunDirectory, run_directories
 from ..run.stored import evaluation_of, selected
 from .read import ReportedRun
@@ -77,7 +77,7 @@ def _listed(home: Path) -> ListedRun:
         run.problems,
         run.config["benchmark"],
         run.config["method"],
-        changed_options(run.config) | changed_fields(run.config),
+        changes(run.config),
         tuple(run.config["source"]),
         run.config["seed"],
         run.epoch,
@@ -87,12 +87,6 @@ def _listed(home: Path) -> ListedRun:
         best.get("average"),
         {name: target.score for name, target in run.targets.items()},
     )
-
-
-def changed_fields(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What else tells runs of a method apart."""
-    defaults = {"image_size": None, "average": "none", "jitter": 0.0}
-    return {n: config[n] for n, default in defaults.items() if config.get(n, default) != default}
 
 
 def _unfinished(home: Path) -> RunStatus:

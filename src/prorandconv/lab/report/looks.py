@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 
+from ..paper import label
 from ..study.table import Table
 from .compare import Comparison
 
@@ -33,33 +33,6 @@ OTHERS = (
     Look("#cc79a7", "X", (0, (6, 1, 1, 1))),
 )
 """Of what has no look of its own, before the looks that its table leaves free."""
-LABELS = {
-    "Baseline (ERM)": "ERM",
-    "Baseline": "ERM",
-    "erm": "ERM",
-    "randconv": "RandConv",
-    "progressive": "Progressive (Same)",
-    "progressive (weights different)": "Progressive (Diff)",
-    "pro-randconv": "Pro-RandConv",
-    **{f"ours-{letter}": f"Ours-{letter.upper()}" for letter in "abcd"},
-    "ours-move": "Ours-D, labels moved",
-    "ours-shared": "Ours, shared offsets",
-}
-"""The label of a row that the paper or the lab calls otherwise."""
-FAMILIES = {"randconv": "RandConv", "progressive": "Progressive", "pro-randconv": "Pro-RandConv"}
-"""What a method with options of its own is called before them."""
-
-
-def label(row: str) -> str:
-    """What a row is called wherever it is shown.
-
-    Example:
-        >>> label("Baseline (ERM)"), label("pro-randconv (max_repeats 5)")
-        ('ERM', 'Pro-RandConv (max_repeats 5)')
-    """
-    if row in LABELS:
-        return LABELS[row]
-    return re.sub(r"^[a-z-]+(?= \()", lambda name: FAMILIES.get(name[0], name[0]), row)
 
 
 def looks(rows: Sequence[str]) -> dict[str, Look]:

@@ -14,7 +14,7 @@ from ..files import write_text
 from ..paper import paper_tables
 from ..run.display import duration
 from ..run.stored import described
-from ..study.paper import STUDIES
+from ..study.studies import STUDIES
 from ..study.table import Table
 from .formats.lines import MISSING, Digits
 from .formats.markdown import escaped

@@ -11,10 +11,9 @@ from typing import Any
 from scipy.stats import spearmanr
 
 from ..errors import ReportError
-from ..paper import changed_options
+from ..paper import changes
 from ..run.config import PATH_FIELDS
 from ..run.values import short_hash
-from .listing import changed_fields
 from .read import ReportedRun, readable_runs
 
 
@@ -69,7 +68,7 @@ def _candidate(runs: Sequence[ReportedRun], without: Collection[str]) -> Candida
     return Candidate(
         trained_where(config),
         config["method"],
-        changed_options(config) | changed_fields(config),
+        changes(config),
         config["epochs"],
         tuple(run.config["seed"] for run in runs),
         tuple(max(line[run.validated] for line in run.metrics) for run in runs),

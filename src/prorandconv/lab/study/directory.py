@@ -16,17 +16,17 @@ from ...errors import require
 from ..errors import RunError
 from ..files import write_text
 from ..launch.outcome import Outcome
-from ..paper import changed_options
+from ..paper import changes
 from ..run.config import RunConfig
 from ..run.directory import METRICS, RESULT, STATE, RunDirectory, notes
 from ..run.display import duration
 from ..run.environment import command, environment
 from ..run.finished import finished
-from ..run.stored import Result, conflicts, fingerprints, selected
-from ..run.values import changed
-from .paper import STUDIES, get_study
-from .plan import limited, runs_of
+from ..run.stored import Result, conflicts, selected
+from ..run.stored import fingerprints as fingerprints_of
+from .plan import Known
 from .settings import Settings
+from .studies import get_study
 from .table import STUDY, Table
 
 State = Literal["done", "failed", "begun", "to do"]
@@ -46,67 +46,65 @@ class StudyDirectory:
         self.name, self.settings, self.runs = name, settings, runs
         self.study = get_study(name)
         self.path = runs / "studies" / name / settings.hash
-        self.planned = limited(self.study.plan(settings), settings.rows)
-        self.configs = runs_of(self.planned, settings.all_seeds)
+        self.plan = self.study.plan(settings)
+        self.configs = self.plan.runs
         """all runs by hash"""
-        self.put_back = 0 if kept is None else put_back(kept, self.configs, runs)
+        self.folders = {key: config.directory(runs) for key, config in self.configs.items()}
+        self.imported = 0 if kept is None else import_results(kept, self.configs, runs)
         """how many results were taken from those that were kept"""
-        self.results: dict[str, Result] = {}
-        self.failures: dict[str, str] = {}
-        """why runs have no result that can be used"""
+        self.known = Known()
         self.measured: tuple[Table, ...] = ()
         self._data: dict[str, str] = {}
-        known: dict[object, str] = {}
+        fingerprints: dict[object, str] = {}
         for key, config in self.configs.items():
+            self.known.messages[key] = notes(self.folders[key])
             try:
-                done = finished(config, runs, known)
+                done = finished(config, runs, fingerprints)
             except RunError as error:
-                self.failures[key] = str(error)
+                self.known.failures[key] = str(error)
                 continue
             if done is not None:
                 self._accept(key, done.result)
 
     def state(self, key: str) -> State:
         """How far a run is."""
-        if key in self.results:
+        if key in self.known.results:
             return "done"
-        if key in self.failures:
+        if key in self.known.failures:
             return "failed"
-        begun = (self.configs[key].directory(self.runs) / STATE).exists()
-        return "begun" if begun else "to do"
+        return "begun" if (self.folders[key] / STATE).exists() else "to do"
 
     def missing(self) -> list[RunConfig]:
         """Runs that are not done."""
-        return [config for key, config in self.configs.items() if key not in self.results]
+        return [config for key, config in self.configs.items() if key not in self.known.results]
 
-    def take(self, outcome: Outcome) -> None:
-        """Take in how a run ended."""
+    def record(self, outcome: Outcome) -> None:
+        """Record how a run ended."""
+        key = outcome.config.hash
+        self.known.messages[key] = outcome.messages
         if outcome.result is not None:
-            self._accept(outcome.config.hash, outcome.result)
+            self._accept(key, outcome.result)
         else:
-            self.failures[outcome.config.hash] = outcome.problem
+            self.known.failures[key] = outcome.problem
 
     def _accept(self, key: str, result: Result) -> None:
         """Use a result, unless it is on other data than the results before it."""
-        data = fingerprints(result)
+        data = fingerprints_of(result)
         if different := conflicts([self._data, data]):
-            self.failures[key] = f"not on the same data as the other runs: {different}"
+            self.known.failures[key] = f"not on the same data as the other runs: {different}"
             return
         self._data |= data
-        self.results[key] = result
-        self.failures.pop(key, None)
+        self.known.results[key] = result
+        self.known.failures.pop(key, None)
 
     def tables(self) -> tuple[Table, ...]:
         """The tables with what is known."""
-        seeds = self.settings.all_seeds
-        messages = {key: notes(c.directory(self.runs)) for key, c in self.configs.items()}
-        known = (t.table(seeds, self.results, self.failures, messages) for t in self.planned)
+        known = (self.plan.table(table, self.known) for table in self.plan.tables)
         return (*known, *self.measured)
 
     def measure(self, accelerator: str) -> None:
         """Measure what is not read from results."""
-        if self.study.measure is not None:
-            self.measured = self.study.measure(self.settings, self.runs, accelerator)
+        self.measured = self.study.measure(self.settings, self.runs, accelerator)
 
     def write(self, device: torch.device) -> Path:
         """Write ``study.json``, whole or not at all."""
@@ -115,24 +113,22 @@ class StudyDirectory:
         return path
 
     def _content(self, device: torch.device) -> dict[str, Any]:
-        folders = {
-            key: os.path.relpath(config.directory(self.runs), self.path)
-            for key, config in self.configs.items()
-        }
+        where = {key: os.path.relpath(path, self.path) for key, path in self.folders.items()}
+        failures = self.known.failures.items()
         return {
             "study": self.name,
-            "title": STUDIES[self.name].shows,
-            "reference": STUDIES[self.name].reference,
+            "title": self.study.shows,
+            "reference": self.study.reference,
             "command": command(),
             "settings": self.settings.to_mapping(),
             "environment": environment(device, 1),
             "tables": [table.to_mapping() for table in self.tables()],
-            "runs": [folders[key] for key in self.configs if key in self.results],
-            "failed": [{"run": folders[key], "problem": p} for key, p in self.failures.items()],
+            "runs": [where[key] for key in self.configs if key in self.known.results],
+            "failed": [{"run": where[key], "problem": problem} for key, problem in failures],
         }
 
 
-def put_back(folder: Path, configs: Mapping[str, RunConfig], runs: Path) -> int:
+def import_results(folder: Path, configs: Mapping[str, RunConfig], runs: Path) -> int:
     """Write the results among a folder's files of JSON into the directories of their runs.
 
     What is no result of these runs is passed over, and a run that has a result keeps it. Whether a
@@ -145,7 +141,7 @@ def put_back(folder: Path, configs: Mapping[str, RunConfig], runs: Path) -> int:
         runs: folder of all runs.
 
     Returns:
-        How many were put back.
+        How many were imported.
     """
     require("--results", str(folder), folder.is_dir(), "a folder with results, files of JSON")
     count = 0
@@ -203,8 +199,6 @@ class StudyDisplay:
 
 def described(config: RunConfig) -> str:
     """A run in a few words."""
-    options = (f"{name}={value}" for name, value in changed_options(config).items())
-    own = changed(config)
-    beyond = (f"{name}={own[name]}" for name in ("image_size", "jitter", "average") if name in own)
-    words = (config.method, *options, *beyond, config.network, "+".join(config.source))
+    options = (f"{name}={value}" for name, value in changes(config).items())
+    words = (config.method, *options, config.network, "+".join(config.source))
     return f"{' '.join(words)}, seed {config.seed}"

@@ -17,12 +17,11 @@ import torch
 from ..data import Options, get_benchmark
 from ..files import write_text
 from ..models import macs
-from ..paper import Row, rows_of
+from ..paper import Row
 from ..progress import progress
 from ..run.config import RunConfig
 from ..run.environment import device_of
 from .estimate import Step
-from .plan import Study
 from .scenario import Scenario
 from .settings import Settings
 from .table import Cell, Table
@@ -56,15 +55,14 @@ def measure(settings: Settings, runs: Path, accelerator: str) -> tuple[Table, ..
     options = Options(image_size=settings.image_size)
     benchmark = get_benchmark(settings.benchmark or "digits", settings.data_root, options)
     scenario = Scenario(settings, benchmark, (*settings.networks, benchmark.network)[0])
-    rows = [_named(row) for row in rows_of("Table 5")]
+    rows = [_named(row) for row in scenario.rows("Table 5")]
     if not path.exists():
         configs = {row.name: scenario.config(row, benchmark.domains[0]) for row in rows}
         stored = {"device": _described(device), "figures": _measured(configs, device)}
         write_text(path, json.dumps(stored, indent=1) + "\n")
     stored = json.loads(path.read_text())
-    paper = scenario.with_figures(rows, "Table 5")
     where = f"{scenario.network}, mini-batches of 64 images of {benchmark.image_size} pixels"
-    return _tables(paper, stored["figures"], where, stored["device"])
+    return _tables(rows, stored["figures"], where, stored["device"])
 
 
 def _named(row: Row) -> Row:
@@ -187,6 +185,3 @@ def _tables(
         notes=notes,
     )
     return absolute, relative
-
-
-STUDY = Study(measure=measure)

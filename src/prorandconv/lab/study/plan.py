@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ..errors import unknown_name
-from ..paper import Row
+from ..paper import ALL, Row
 from ..run.config import RunConfig
 from ..run.stored import Result, selected, validation_score
 from ..tasks import get_task
-from .settings import Settings
 from .table import Axis, Cell, Table, mean_of_all
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of model selection that needs no target."""
+
+    choice: str
+    """the weights' name in result.json"""
+    words: str
+
+
+RULES = {
+    "validation": Rule("best_validation", "weights by validation, as in the paper"),
+    "shifted": Rule("best_shifted", "weights by shifted validation"),
+    "last": Rule("last", "weights of the last epoch"),
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +54,11 @@ class Reading:
         return statistics.fmean(chosen["targets"][name][metric] for name in self.targets)
 
 
+def shifted(config: RunConfig) -> Reading:
+    """The best accuracy of a run on its shifted validation images."""
+    return Reading(config, choice="best_shifted", shifted=True)
+
+
 @dataclass(frozen=True)
 class PlannedCell:
     """A cell before its runs are done: the mean of what is read from them."""
@@ -58,13 +78,13 @@ class Column:
 
 
 @dataclass(frozen=True)
-class PlannedTable:
+class TablePlan:
     """A table before its runs are done. Fields are those of :class:`Table`."""
 
     name: str
     title: str
     reference: str
-    rows: tuple[str, ...]
+    rows: tuple[Row, ...]
     columns: tuple[str, ...]
     cells: Mapping[tuple[str, str], PlannedCell]
     baseline: str | None = None
@@ -78,160 +98,134 @@ class PlannedTable:
         name: str,
         title: str,
         reference: str,
-        rows: Sequence[Row],
-        columns: Sequence[Column],
+        rows: Iterable[Row],
+        columns: Iterable[Column],
         *,
         baseline: str | None = None,
         averaged: bool = False,
-        notes: Sequence[str] = (),
-    ) -> PlannedTable:
-        """A table in which each column says what it reads for a row.
-
-        The baseline is ERM's row unless another one is named.
-        """
+        axis: Axis | None = None,
+        notes: Iterable[str] = (),
+    ) -> TablePlan:
+        """A table of rows by columns; its baseline is ERM's row unless another one is named."""
+        rows, columns = tuple(rows), tuple(columns)
+        names = tuple(column.name for column in columns)
         erm = next((row.name for row in rows if row.method == "erm"), None)
-        return cls(
-            name,
-            title,
-            reference,
-            tuple(row.name for row in rows),
-            tuple(column.name for column in columns),
-            {
-                (row.name, column.name): PlannedCell(
-                    column.readings(row), row.values.get(column.paper) if column.paper else None
-                )
-                for row in rows
-                for column in columns
-            },
-            baseline=baseline or erm,
-            averaged=tuple(column.name for column in columns) if averaged else (),
-            notes=tuple(notes),
-        )
+        cells = {
+            (row.name, column.name): PlannedCell(
+                column.readings(row), row.values.get(column.paper) if column.paper else None
+            )
+            for row in rows
+            for column in columns
+        }
+        averages = names if averaged else ()
+        first = baseline or erm
+        return cls(name, title, reference, rows, names, cells, first, averages, axis, tuple(notes))
 
-    def only(self, rows: Sequence[str]) -> PlannedTable:
-        """The table with some of its rows."""
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """Whatever its cells are read from."""
+        return tuple(reading for cell in self.cells.values() for reading in cell.readings)
+
+    def only(self, wanted: Sequence[str]) -> TablePlan:
+        """The table with the rows of these names or methods."""
+        rows = tuple(row for row in self.rows if {row.name, row.method} & set(wanted))
+        names = {row.name for row in rows}
         return replace(
             self,
-            rows=tuple(row for row in self.rows if row in rows),
-            cells={place: cell for place, cell in self.cells.items() if place[0] in rows},
-            baseline=self.baseline if self.baseline in rows else None,
-        )
-
-    def table(
-        self,
-        seeds: Sequence[int],
-        results: Mapping[str, Result],
-        failures: Mapping[str, str],
-        messages: Mapping[str, Sequence[str]],
-    ) -> Table:
-        """The table with what is known.
-
-        Args:
-            seeds: a value of each cell for each.
-            results: by the runs' hashes.
-            failures: why runs have failed, by their hashes.
-            messages: what else happened to runs, by their hashes.
-        """
-        notes = dict.fromkeys(self.notes)
-
-        def value(where: str, reading: Reading, seed: int) -> float | None:
-            run = replace(reading.config, seed=seed).hash
-            for message in messages.get(run, ()):
-                notes[f"{where}, seed {seed}: {message}"] = None
-            if run in failures:
-                notes[f"failed: {where}, seed {seed}: {failures[run]}"] = None
-            if run not in results:
-                return None
-            found = reading.value(results[run])
-            if found is None:
-                missing = ", ".join(reading.targets)
-                notes[f"{where}, seed {seed}: {missing} absent when the run was measured"] = None
-            return found
-
-        def cell(where: str, planned: PlannedCell) -> Cell:
-            by_seed = [[value(where, r, seed) for r in planned.readings] for seed in seeds]
-            return Cell(tuple(mean_of_all(values) for values in by_seed), planned.paper)
-
-        cells = {
-            (row, column): cell(row if self.averaged else f"{row}, {column}", planned)
-            for (row, column), planned in self.cells.items()
-        }
-        readings = [one for planned in self.cells.values() for one in planned.readings]
-        tasks = [get_task(one.config.task) for one in readings[:1]]
-        return Table(
-            self.name,
-            self.title,
-            self.reference,
-            self.rows,
-            self.columns,
-            tuple(seeds),
-            cells,
-            score=tasks[0].evaluation.title if tasks else "accuracy",
-            baseline=self.baseline,
-            averaged=self.averaged,
-            axis=self.axis,
-            notes=tuple(notes),
+            rows=rows,
+            cells={place: cell for place, cell in self.cells.items() if place[0] in names},
+            baseline=self.baseline if self.baseline in names else None,
         )
 
 
-def runs_of(tables: Iterable[PlannedTable], seeds: Sequence[int]) -> dict[str, RunConfig]:
-    """The distinct runs that tables need, by hash: all rows of a seed, then the next seed."""
-    configs = [
-        reading.config
-        for table in tables
-        for cell in table.cells.values()
-        for reading in cell.readings
-    ]
-    seeded = (replace(config, seed=seed) for seed in seeds for config in configs)
-    return {config.hash: config for config in seeded}
-
-
-def limited(tables: Sequence[PlannedTable], rows: Sequence[str]) -> tuple[PlannedTable, ...]:
+def limited(tables: Sequence[TablePlan], wanted: Sequence[str]) -> tuple[TablePlan, ...]:
     """Tables with only these rows; those that have none of them are left out.
 
     Args:
         tables: of a study.
-        rows: their names, as the tables have them; empty: all.
+        wanted: names of rows or of methods; empty, or with ``"all"`` among them: every row.
     """
-    known = dict.fromkeys(row for table in tables for row in table.rows)
-    for row in rows:
-        if row not in known:
-            raise unknown_name("--rows", row, known)
-    if not rows:
+    known = dict.fromkeys(row.name for table in tables for row in table.rows)
+    known |= dict.fromkeys(row.method for table in tables for row in table.rows)
+    for name in wanted:
+        if name not in (*known, ALL):
+            raise unknown_name("--rows", name, (*known, ALL))
+    if not wanted or ALL in wanted:
         return tuple(tables)
-    return tuple(table.only(rows) for table in tables if set(rows) & set(table.rows))
-
-
-def _nothing(settings: Settings) -> tuple[PlannedTable, ...]:
-    return ()
+    return tuple(table for table in (one.only(wanted) for one in tables) if table.rows)
 
 
 @dataclass(frozen=True)
-class Study:
-    """A part of the paper: its tables, from runs or from a measurement."""
+class Known:
+    """What is known of the runs of a plan, by their hashes."""
 
-    plan: Callable[[Settings], tuple[PlannedTable, ...]] = _nothing
-    """the tables that are read from runs"""
-    measure: Callable[[Settings, Path, str], tuple[Table, ...]] | None = None
-    """tables that are not read from results, from (settings, folder of all runs, accelerator)"""
+    results: dict[str, Result] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    """why runs have no result that can be used"""
+    messages: dict[str, Sequence[str]] = field(default_factory=dict)
+    """what else happened to runs"""
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A rule of selection that needs no target."""
+class Plan:
+    """The tables of a study, and their runs, each hashed once."""
 
-    choice: str
-    """the weights' name in result.json"""
-    words: str
+    tables: tuple[TablePlan, ...]
+    seeds: tuple[int, ...]
 
+    @cached_property
+    def keys(self) -> dict[tuple[RunConfig, int], str]:
+        """The hash of each run, by its config with any seed, and its seed."""
+        return {place: config.hash for place, config in self._seeded.items()}
 
-RULES = {
-    "validation": Rule("best_validation", "weights by validation, as in the paper"),
-    "shifted": Rule("best_shifted", "weights by shifted validation"),
-    "last": Rule("last", "weights of the last epoch"),
-}
+    @cached_property
+    def runs(self) -> dict[str, RunConfig]:
+        """The distinct runs by hash: all rows of a seed, then the next seed."""
+        return {self.keys[place]: config for place, config in self._seeded.items()}
 
+    @cached_property
+    def _seeded(self) -> dict[tuple[RunConfig, int], RunConfig]:
+        configs = dict.fromkeys(one.config for table in self.tables for one in table.readings)
+        return {(one, seed): replace(one, seed=seed) for seed in self.seeds for one in configs}
 
-def shifted(config: RunConfig) -> Reading:
-    """The best accuracy of a run on its shifted validation images."""
-    return Reading(config, choice="best_shifted", shifted=True)
+    def table(self, planned: TablePlan, known: Known) -> Table:
+        """A table with what is known."""
+        notes = dict.fromkeys(planned.notes)
+
+        def value(where: str, reading: Reading, seed: int) -> float | None:
+            run = self.keys[reading.config, seed]
+            for message in known.messages.get(run, ()):
+                notes[f"{where}, seed {seed}: {message}"] = None
+            if run in known.failures:
+                notes[f"failed: {where}, seed {seed}: {known.failures[run]}"] = None
+            if run not in known.results:
+                return None
+            figure = reading.value(known.results[run])
+            if figure is None:
+                missing = ", ".join(reading.targets)
+                notes[f"{where}, seed {seed}: {missing} absent when the run was measured"] = None
+            return figure
+
+        def cell(where: str, one: PlannedCell) -> Cell:
+            by_seed = [[value(where, r, seed) for r in one.readings] for seed in self.seeds]
+            return Cell(tuple(map(mean_of_all, by_seed)), one.paper)
+
+        cells = {
+            (row, column): cell(row if planned.averaged else f"{row}, {column}", one)
+            for (row, column), one in planned.cells.items()
+        }
+        tasks = [get_task(one.config.task) for one in planned.readings[:1]]
+        return Table(
+            planned.name,
+            planned.title,
+            planned.reference,
+            tuple(row.name for row in planned.rows),
+            planned.columns,
+            self.seeds,
+            cells,
+            score=tasks[0].evaluation.title if tasks else "accuracy",
+            baseline=planned.baseline,
+            averaged=planned.averaged,
+            axis=planned.axis,
+            notes=tuple(notes),
+        )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..data import Benchmark, Options, get_benchmark
 from ..errors import DataError
 from ..files import data_root
-from ..paper import Row, rows_of
+from ..methods import METHODS, method_class
+from ..paper import ALL, Row, label, rows_of
 from ..run.config import RunConfig
 from .plan import Column, Reading
 from .settings import Settings
@@ -101,11 +102,44 @@ class Scenario:
             rows: methods and options.
             table: where to look for them.
         """
-        theirs = rows_of(table, benchmark=self.name, network=self.network) if self.of_paper else ()
+        setting = {"benchmark": self.name, "network": self.network}
+        theirs = [
+            row
+            for requested in (False, True)
+            for row in (rows_of(table, requested=requested, **setting) if self.of_paper else ())
+        ]
         return tuple(
             replace(row, values=next((t.values for t in theirs if same_run(t, row)), {}))
             for row in rows
         )
+
+    def rows(self, table: str, figures: str = "", beyond: Sequence[Row] = ()) -> tuple[Row, ...]:
+        """Rows of a table of methods: the paper's, and those that ``--rows`` names besides.
+
+        Args:
+            table: whose rows they are.
+            figures: the table with their figures, if another one.
+            beyond: further rows that the study always has.
+        """
+        wanted = self.settings.rows
+        rows = [*self.with_figures(rows_of(table), figures or table), *beyond]
+        for row in rows_of(figures or table, requested=True):
+            if {row.name, row.method, ALL} & set(wanted):
+                rows.append(row if self.of_paper else replace(row, values={}))
+        named = {row.name for row in rows} | {row.method for row in rows}
+        methods = METHODS if ALL in wanted else [name for name in wanted if is_method(name)]
+        rows += [
+            Row(label(name), name)
+            for name in methods
+            if name not in named
+            and (name in wanted or self.benchmark.task in method_class(name)().tasks)
+        ]
+        return tuple(rows)
+
+    def target(self, preferred: str) -> str:
+        """A target of the first source: this one, or in a benchmark without it the first."""
+        targets = self.targets(self.sources[0])
+        return preferred if preferred in targets else targets[0]
 
     def single(self, row: Row) -> tuple[Reading, ...]:
         """Out-of-domain accuracy: each source alone, the mean of its targets."""
@@ -208,6 +242,11 @@ def _columns(
         return Column(name, lambda row: (reading(name, row),), paper(name))
 
     return tuple(map(column, names))
+
+
+def is_method(name: str) -> bool:
+    """Whether a name is that of a method, of the lab's own or of a user's."""
+    return name in METHODS or ":" in name
 
 
 def same_run(one: Row, other: Row) -> bool:

@@ -19,11 +19,10 @@ from ...errors import ProRandConvError
 from ..data import Images
 from ..data.arrays import ArrayDomain, channels_first
 from ..data.augmentation import resize
-from ..paper import Row, rows_of
+from ..paper import rows_of
 from ..progress import progress
 from ..run.directory import RESULT
 from ..run.trained import load_trained
-from .plan import PlannedTable, Study
 from .scenario import Scenario, Scenarios
 from .settings import Settings
 from .table import Cell, Table
@@ -66,26 +65,12 @@ DRAWN: dict[str, Drawn] = {
 """Ways to draw the digits into a frame, by what tables call them: the side of the box first."""
 
 
-def plan(settings: Settings) -> tuple[PlannedTable, ...]:
-    """ERM and Pro-RandConv on USPS as it is; the measurement needs their networks."""
-    scenario = _scenario(settings)
-    table = PlannedTable.of(
-        "usps",
-        f"{_target(scenario)} as it is, resized to the whole frame; trained on {scenario.name}'s "
-        f"{scenario.sources[0]}",
-        "Table 1",
-        _rows(scenario),
-        scenario.by_target([_target(scenario)]),
-        notes=scenario.notes,
-    )
-    return (table,)
-
-
 def measure(settings: Settings, runs: Path, accelerator: str) -> tuple[Table, ...]:
     """The test images, drawn into smaller boxes, to the networks of the runs that are done."""
-    scenario = _scenario(settings)
-    rows, seeds = _rows(scenario), settings.all_seeds
-    images = {name: _images(scenario, drawn) for name, drawn in DRAWN.items()}
+    scenario = Scenarios.of(settings, "digits").usable[0]
+    rows = [row for row in rows_of("Table 1") if row.method in METHODS]
+    seeds, target = settings.all_seeds, scenario.target("usps")
+    images = {name: _images(scenario, target, drawn) for name, drawn in DRAWN.items()}
     found: dict[tuple[str, str], list[float | None]] = {
         (row.name, name): [] for row in rows for name in DRAWN
     }
@@ -99,7 +84,7 @@ def measure(settings: Settings, runs: Path, accelerator: str) -> tuple[Table, ..
                 advance(1)
     table = Table(
         "usps-drawn",
-        f"The same test images of {_target(scenario)}, drawn into a box within the frame of "
+        f"The same test images of {target}, drawn into a box within the frame of "
         f"{scenario.benchmark.image_size} pixels, by the side of the box",
         "",
         tuple(row.name for row in rows),
@@ -115,23 +100,8 @@ def measure(settings: Settings, runs: Path, accelerator: str) -> tuple[Table, ..
     return (table,)
 
 
-def _scenario(settings: Settings) -> Scenario:
-    return Scenarios.of(settings, "digits").usable[0]
-
-
-def _rows(scenario: Scenario) -> tuple[Row, ...]:
-    own = [row for row in rows_of("Table 1") if row.method in METHODS]
-    return scenario.with_figures(own, "Table 1")
-
-
-def _target(scenario: Scenario) -> str:
-    """USPS; in a benchmark without it, the first target."""
-    targets = scenario.targets(scenario.sources[0])
-    return "usps" if "usps" in targets else targets[0]
-
-
-def _images(scenario: Scenario, drawn: Drawn) -> Images:
-    domain = scenario.benchmark.domain(_target(scenario))
+def _images(scenario: Scenario, target: str, drawn: Drawn) -> Images:
+    domain = scenario.benchmark.domain(target)
     if not isinstance(domain, ArrayDomain):
         raise ProRandConvError.about("--benchmark", scenario.name, "digits or digits-mini")
     stored = domain.read("test")
@@ -152,6 +122,3 @@ def _accuracies(run: Path, images: Mapping[str, Images], accelerator: str) -> di
     # What it names as its network was on the command line too: both have the same hash.
     trained = load_trained(run, accelerator=accelerator, trust_code=True)
     return {name: trained.measure(one).score for name, one in images.items()}
-
-
-STUDY = Study(plan, measure)
