@@ -259,8 +259,24 @@ def test_axe_finds_nothing_serious(page, address, scheme):
 
 
 def test_no_page_is_wider_than_the_screen(page, address):
-    for name in ("index", "how", "api", "engines", "results/index"):
+    for name in ("index", "how", "api", "engines", "results/index", "results/speed/index"):
         page.goto(f"{address}{name}.html")
         for width in (390, 768, 1280):
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_each_picture_links_itself_in_its_own_size(page, address):
+    page.goto(f"{address}results/digits/index.html")
+    links = page.locator("article a:has(> img)").evaluate_all("links => links.map((a) => a.href)")
+    assert links == [
+        f"{address}results/digits/{name}.png" for name in ("accuracy", "curves-150-epochs")
+    ]
+
+
+@pytest.mark.parametrize(("scheme", "dark"), [("light", False), ("dark", True)])
+def test_plots_are_dark_where_the_page_is(page, address, scheme, dark):
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{address}results/digits/index.html")
+    shown = page.locator("article img").first.evaluate("image => getComputedStyle(image).filter")
+    assert shown.startswith("invert") is dark

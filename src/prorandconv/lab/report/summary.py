@@ -129,7 +129,7 @@ BEGIN, END = "<!-- made by: make results -->", "<!-- end -->"
 """What the table stands between in its file."""
 COST = ("efficiency-ratios", "training step")
 """Table and column that stand for the study of costs."""
-HEAD = ("paper", "study", "status", "seeds", "epochs", "ours", "the paper's", "difference")
+HEAD = ["paper", "study", "figure", "ours", "the paper's", "difference", "epochs", "seeds", "note"]
 PAGE = "README.md"
 
 
@@ -151,7 +151,10 @@ def write_index(directory: Path, file: Path) -> None:
 
 def index(studies: Sequence[StudyRecord], seen_from: Path) -> str:
     """A line for each record, then a sentence on studies that were not run; links are relative."""
-    parts = [f"| {' | '.join(HEAD)} |", "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    parts = [
+        f"| {' | '.join(HEAD)} |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
     missing = []
     for name, listed in STUDIES.items():
         found = [study for study in studies if study.name == name]
@@ -179,23 +182,25 @@ def _measured(study: StudyRecord, seen_from: Path) -> tuple[str, ...]:
     link = Path(os.path.relpath(_page(study.path, seen_from), seen_from)).as_posix()
     table, column = _figure(study)
     row = subject(table, column)
-    ours = theirs = difference = MISSING
+    figure = ours = theirs = difference = MISSING
     if row is not None and (own := table.estimate(row, column)) is not None:
         digits = Digits.of(table, column)
         spread = "" if own.deviation is None else f" ± {digits.plain(own.deviation)}"
-        ours = f"{row}, {column}: {digits.plain(own.mean)}{spread} {table.unit}"
+        figure = f"{row}, {column}"
+        ours = f"{digits.plain(own.mean)}{spread} {table.unit}"
         if (paper := table.paper(row, column)) is not None:
             theirs = f"{digits.plain(paper)} {table.unit}"
             difference = digits.signed(own.mean - paper)
     accuracies = table.unit == "%"
     return (
         f"[`{study.name}`]({link})",
-        "; ".join(_gaps(study)) or "complete",
-        f"{len(table.seeds)}" if accuracies else MISSING,
-        (*length(study, table), MISSING)[0].removesuffix(" epochs") if accuracies else MISSING,
-        escaped(ours),
-        escaped(theirs),
+        escaped(figure),
+        ours,
+        theirs,
         difference,
+        (*length(study, table), MISSING)[0].removesuffix(" epochs") if accuracies else MISSING,
+        f"{len(table.seeds)}" if accuracies else MISSING,
+        "; ".join(_gaps(study)) or "complete",
     )
 
 
