@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,92 +22,72 @@ PARTS = ("train", "test")
 DIGIT_NAMES = tuple(str(digit) for digit in range(DIGITS))
 
 
-class Layout(ABC):
-    """One way in which a data set is laid out on disk, as the parts "train" and "test"."""
-
-    description: str
-
-    @abstractmethod
-    def where(self, folder: Path, part: str) -> Path | None:
-        """The file that holds a part; None if it is not there."""
-
-    @abstractmethod
-    def read(self, folder: Path, part: str) -> Arrays:
-        """Read a part that is there."""
-
-    def labels(self, folder: Path, part: str) -> NDArray[np.int64]:
-        """Read the labels of a part that is there."""
-        return self.read(folder, part).labels
-
-
 @dataclass(frozen=True)
-class FileLayout(Layout):
-    """Parts in files of their own.
+class Layout:
+    """One way in which a data set is laid out on disk, as the parts "train" and "test".
 
     Attributes:
         description: how users see it.
-        files: for each part, its files relative to the benchmark's folder.
-        reader: called with those files.
-        folders: where else than in the benchmark's folder itself the files may be.
-        label_reader: reads labels alone, where that is quicker.
+        find: called with the benchmark's folder and a part; the files that hold it, or none.
+        read: called with those files and the part.
+        read_labels: the same for labels alone, where that is quicker.
     """
 
     description: str
-    files: Mapping[str, tuple[str, ...]]
-    reader: Callable[..., Arrays]
-    folders: tuple[str, ...] = ("",)
-    label_reader: Callable[..., NDArray[np.int64]] | None = None
+    find: Callable[[Path, str], Sequence[Path]]
+    read: Callable[[Sequence[Path], str], Arrays]
+    read_labels: Callable[[Sequence[Path], str], NDArray[np.int64]] | None = None
 
-    def _paths(self, folder: Path, part: str) -> list[Path]:
-        for inner in self.folders:
-            paths = [folder / inner / name for name in self.files.get(part, ())]
+    def labels(self, files: Sequence[Path], part: str) -> NDArray[np.int64]:
+        """The labels of a part."""
+        return self.read_labels(files, part) if self.read_labels else self.read(files, part).labels
+
+
+def in_folders(
+    description: str,
+    files: Mapping[str, Sequence[str]],
+    read: Callable[..., Arrays],
+    folders: Sequence[str] = ("",),
+    read_labels: Callable[..., NDArray[np.int64]] | None = None,
+) -> Layout:
+    """Parts in files of their own, all in one of several folders.
+
+    Args:
+        description: how users see it.
+        files: names of the files of each part.
+        read: called with their paths.
+        folders: within the benchmark's folder.
+        read_labels: called with their paths.
+    """
+
+    def find(folder: Path, part: str) -> list[Path]:
+        for inner in folders:
+            paths = [folder / inner / name for name in files.get(part, ())]
             if paths and all(path.exists() for path in paths):
                 return paths
         return []
 
-    def where(self, folder: Path, part: str) -> Path | None:
-        """The first file of a part; None if not all of its files are there."""
-        paths = self._paths(folder, part)
-        return paths[0] if paths else None
-
-    def read(self, folder: Path, part: str) -> Arrays:
-        """Read a part."""
-        return self.reader(*self._paths(folder, part))
-
-    def labels(self, folder: Path, part: str) -> NDArray[np.int64]:
-        """Read the labels of a part."""
-        if self.label_reader is None:
-            return super().labels(folder, part)
-        return self.label_reader(*self._paths(folder, part))
+    labels = read_labels and (lambda paths, part: read_labels(*paths))
+    return Layout(description, find, lambda paths, part: read(*paths), labels)
 
 
-@dataclass(frozen=True)
-class NpzLayout(Layout):
+def npz(name: str) -> Layout:
     """One .npz file with x_train, y_train, x_test, y_test, or one of the two pairs."""
 
-    file: str
-
-    @property
-    def description(self) -> str:  # type: ignore[override]
-        """How users see it."""
-        return f"{self.file} with x_train, y_train, x_test, y_test"
-
-    def where(self, folder: Path, part: str) -> Path | None:
-        """The file, unless it has only the other part; one that is wrong is left to reading."""
-        path = folder / self.file
+    def find(folder: Path, part: str) -> list[Path]:
+        path = folder / name
         if not path.exists():
-            return None
+            return []
         try:
             names = npz_names(path)
         except DataError:
-            return path
-        other = next(p for p in PARTS if p != part)
-        has_part = f"x_{part}" in names or f"y_{part}" in names
-        return path if has_part or f"x_{other}" not in names else None
+            return [path]  # is reported when it is read
+        other = next(one for one in PARTS if one != part)
+        only_other = f"x_{other}" in names and not {f"x_{part}", f"y_{part}"} & set(names)
+        return [] if only_other else [path]
 
-    def read(self, folder: Path, part: str) -> Arrays:
-        """Read a part."""
-        return read_npz(folder / self.file, part)
+    description = f"{name} with x_train, y_train, x_test, y_test"
+    return Layout(description, find, lambda paths, part: read_npz(paths[0], part))
 
 
 def channels_first(images: NDArray[np.uint8]) -> Tensor:
@@ -142,18 +121,19 @@ class ArrayDomain(Domain):
     val_share: float = 1 / 12
     extra: str = ""
 
-    def _layout(self, part: str) -> Layout | None:
-        there = (layout for layout in self.accepted if layout.where(self.folder, part))
-        return next(there, None)
+    def _found(self, part: str) -> tuple[Layout, Sequence[Path]] | None:
+        """The first layout in which a part is there, and its files."""
+        found = ((layout, layout.find(self.folder, part)) for layout in self.accepted)
+        return next(((layout, files) for layout, files in found if files), None)
 
     def where(self) -> Path | None:
         """The file the domain is read from; None if it is missing."""
-        found = (layout.where(self.folder, part) for part in PARTS for layout in self.accepted)
-        return next((path for path in found if path), None)
+        found = (self._found(part) for part in PARTS)
+        return next((files[0] for _, files in filter(None, found)), None)
 
     def parts(self) -> tuple[str, ...]:
         """The parts that are there, of "train" and "test"."""
-        return tuple(part for part in PARTS if self._layout(part))
+        return tuple(part for part in PARTS if self._found(part))
 
     def layouts(self) -> tuple[str, ...]:
         """What is looked for."""
@@ -163,16 +143,17 @@ class ArrayDomain(Domain):
         """Count the images of each digit in each part that is there."""
         counts = {}
         for part in PARTS:
-            if layout := self._layout(part):
-                labels = layout.labels(self.folder, part)
+            if found := self._found(part):
+                layout, files = found
+                labels = layout.labels(files, part)
                 counts[part] = tuple(np.bincount(labels, minlength=DIGITS).tolist())
         return counts
 
     def read(self, part: str) -> Arrays:
         """Read a part as it is published."""
-        layout = self._layout(part)
-        if layout is not None:
-            return layout.read(self.folder, part)
+        if found := self._found(part):
+            layout, files = found
+            return layout.read(files, part)
         if self.where() is None:
             raise self.not_found()
         looked = " or ".join(self.layouts())

@@ -116,12 +116,12 @@ def warp(images: Tensor, maps: Tensor) -> Tensor:
     """Take the points of each image from elsewhere in it; beyond its border, the border goes on.
 
     Args:
-        images: uint8 ``(N, C, H, W)``.
+        images: ``(N, C, H, W)``; uint8 is rounded.
         maps: from places in the result to places in the image, ``(N, 2, 3)``; both go from -1 to 1.
     """
     grid = F.affine_grid(maps, list(images.shape), align_corners=False)
     found = F.grid_sample(images.float(), grid, padding_mode="border", align_corners=False)
-    return found.round().clamp(0, 255).to(torch.uint8)
+    return found.round().clamp(0, 255).to(torch.uint8) if images.dtype == torch.uint8 else found
 
 
 SCALES = (0.5, 2.0)

@@ -22,6 +22,13 @@ SUFFIXES = frozenset(
     {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 )
 
+
+def list_images(folder: Path) -> list[Path]:
+    """Image files in a folder and those below it, by their extensions, in order of their paths."""
+    inner = sorted(folder.rglob("*"))
+    return [path for path in inner if path.suffix.casefold() in SUFFIXES and path.is_file()]
+
+
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 """Pillow knows others, some of which call programs."""
 _PLAIN = frozenset({"L", "RGB"})

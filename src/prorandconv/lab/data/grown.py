@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -12,33 +13,24 @@ from .samples import Pair, Samples
 from .splits import fingerprint
 
 
+@dataclass(frozen=True, eq=False)
 class Grown(Images):
     """Images of a set, and further ones, which are normalised already.
 
-    Args:
+    Attributes:
         images: the set.
-        more: float32 ``(M, 3, S, S)``, normalised.
-        labels: of these, int64 ``(M,)``.
-        domains: of these, int64 ``(M,)``.
+        more: float32 ``(M, 3, S, S)``, normalised, with labels and domains behind the set's.
     """
 
-    def __init__(self, images: Images, more: Tensor, labels: Tensor, domains: Tensor) -> None:
-        content = fingerprint([images.fingerprint, str(len(more))])
-        every = torch.cat([images.labels, labels.cpu()])
-        super().__init__(every, images.classes, images.split, images.format, content)
-        self.images, self.more = images, more
-        self.domains = torch.cat([images.domains, domains.cpu()])
+    images: Images
+    more: Tensor
 
-    def stored(self, indices: Sequence[Tensor]) -> Iterator[Tensor]:
-        """Images of the set only: the others were never stored as pixels."""
-        return self.images.stored(indices)
-
-    def made(self, parts: Sequence[EpochPlan], device: torch.device) -> Iterator[Pair]:
+    def load(self, parts: Sequence[EpochPlan], device: torch.device) -> Iterator[Pair]:
         """Batches of both; further images are flipped, translated and jittered likewise."""
         count = len(self.images)
         old = [part.order < count for part in parts]
         inner = [part.part(own.nonzero()[:, 0]) for part, own in zip(parts, old, strict=True)]
-        pairs = self.images.made(inner, device)
+        pairs = self.images.load(inner, device)
         for part, own, (images, _) in zip(parts, old, pairs, strict=True):
             new = part.part((~own).nonzero()[:, 0])
             size = self.format.image_size
@@ -61,4 +53,11 @@ def with_more(
         domains: positions of their domains, int64 ``(M,)``; by default of the first.
     """
     domains = torch.zeros_like(labels) if domains is None else domains
-    return Grown(labelled(source), more, labels, domains)
+    images = labelled(source)
+    known = {one.name: getattr(images, one.name) for one in fields(Images)} | {
+        "fingerprint": fingerprint([images.fingerprint, str(len(more))]),
+        "index": torch.cat([images.index, len(images.store) + torch.arange(len(more))]),
+        "labels": torch.cat([images.labels, labels.cpu()]),
+        "domains": torch.cat([images.domains, domains.cpu()]),
+    }
+    return Grown(**known, images=images, more=more)

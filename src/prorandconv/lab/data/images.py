@@ -64,6 +64,8 @@ class EpochPlan:
 
     def augmented(self, images: Tensor) -> Tensor:
         """Flip, translate and jitter the images of this part of the epoch."""
+        if not len(images):
+            return images
         if self.moves is not None:
             flipped, translated, corner = (part.to(images.device) for part in self.moves)
             images = translate(flip(images, flipped), translated, corner)
@@ -148,22 +150,27 @@ class Images(Samples):
         """Read, augment and normalise batches; see :meth:`Samples.load`."""
         fetched = self.fetch([part.order for part in parts])
         for part, batch in zip(parts, fetched, strict=True):
-            moved = part.augmented(stacked(batch).to(device, non_blocking=True))
+            moved = part.augmented(
+                stacked(batch, self.format.image_size).to(device, non_blocking=True)
+            )
             labels = self.labels[part.order].to(device, non_blocking=True)
             yield normalise(moved, self.format.mean, self.format.std), labels
 
     def stacked(self, chosen: Tensor) -> Tensor:
         """The images at some positions as they are stored, uint8 ``(n, 1 or 3, S, S)``."""
         (batch,) = self.fetch([chosen])
-        return stacked(batch)
+        return stacked(batch, self.format.image_size)
 
 
-def stacked(batch: Fetched) -> Tensor:
+def stacked(batch: Fetched, size: int) -> Tensor:
     """Images of one size as one tensor; grey ones become coloured if others are."""
     if isinstance(batch, Tensor):
         return batch
-    channels = max(len(image) for image in batch)
-    return torch.stack([image.expand(channels, -1, -1) for image in batch])
+    channels = max((len(image) for image in batch), default=1)
+    result = torch.empty(len(batch), channels, size, size, dtype=torch.uint8)
+    for image, place in zip(batch, result, strict=True):
+        place[:] = image
+    return result
 
 
 def labelled(samples: Samples) -> Images:

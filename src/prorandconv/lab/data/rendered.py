@@ -12,7 +12,7 @@ from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from ..errors import DataError
 from ..progress import progress
-from .decoding import SUFFIXES, decode
+from .decoding import decode, list_images
 
 Pixels = NDArray[np.uint8]
 
@@ -236,7 +236,7 @@ def read_photos(folder: Path, *, at_least: int) -> list[Pixels]:
     """
     if not folder.is_dir():
         raise DataError.at(folder, "no such folder", "expected photos, such as BSDS500's images")
-    paths = sorted(path for path in folder.rglob("*") if path.suffix.casefold() in SUFFIXES)
+    paths = list_images(folder)
     photos = []
     with progress("reading photos", len(paths), unit="photos") as advance:
         for path in paths:

@@ -58,7 +58,7 @@ class _Shifted:
 
     def fetch(self, indices: Sequence[Tensor]) -> Iterator[Fetched]:
         for index, batch in zip(indices, self._images.fetch(indices), strict=True):
-            yield self._shift(stacked(batch), index)
+            yield self._shift(stacked(batch, self._images.format.image_size), index)
 
 
 def shifted(images: Images, family: str) -> Images:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ...errors import ProRandConvError
 from ..data import ImageFormat
 from ..data.augmentation import normalise, resize
-from ..data.decoding import SUFFIXES, decode
+from ..data.decoding import decode, list_images
 from ..errors import DataError
 from ..files import replacing
 from ..sheets import colours_of, overlaid, palette_image
@@ -74,9 +74,7 @@ def image_files(paths: Iterable[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in paths:
-        inner = sorted(path.rglob("*")) if path.is_dir() else []
-        images = [file for file in inner if file.suffix.casefold() in SUFFIXES and file.is_file()]
-        found += images or [path]
+        found += (list_images(path) if path.is_dir() else []) or [path]
     return found
 
 

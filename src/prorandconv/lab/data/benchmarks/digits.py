@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from torchvision.datasets import MNIST, SVHN, USPS
 
 from ...errors import DataError
-from ..arrays import DIGIT_NAMES, ArrayDomain, FileLayout, Layout, NpzLayout
+from ..arrays import DIGIT_NAMES, ArrayDomain, Layout, in_folders, npz
 from ..benchmark import DIGITS_RECIPE, Benchmark, Published
 from ..download import Download
 from ..folders import folder_of
@@ -65,7 +64,7 @@ any of them         digits/NAME.npz with x_train, y_train, x_test, y_test: uint8
 without MNIST-M     prorandconv data make mnist_m_rebuilt --photos FOLDER (BSDS500 or any photos)
 without SYN         prorandconv data make syn_rendered (a stand-in, not SYN)"""
 
-_IDX = FileLayout(
+IDX = in_folders(
     "MNIST/raw/*-ubyte",
     {
         "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
@@ -76,47 +75,28 @@ _IDX = FileLayout(
 )
 
 
-@dataclass(frozen=True)
-class _PickleLayout(Layout):
+def _one_of(folders: Sequence[str], names: Sequence[str]) -> Callable[[Path, str], list[Path]]:
+    """Finds the first of several files that there is."""
+
+    def find(folder: Path, part: str) -> list[Path]:
+        paths = (folder / inner / name for inner in folders for name in names)
+        return [path for path in paths if path.exists()][:1]
+
+    return find
+
+
+def _read_pickle(files: Sequence[Path], part: str) -> Arrays:
     """MNIST-M's pickle, which has images only: the labels are those of MNIST beside it."""
-
-    description: str = "keras_mnistm.pkl.gz (or .pkl) beside MNIST"
-    files: tuple[str, ...] = ("keras_mnistm.pkl", "keras_mnistm.pkl.gz")
-
-    def where(self, folder: Path, part: str) -> Path | None:
-        paths = (folder / inner / name for inner in ("", "mnist_m") for name in self.files)
-        return next((path for path in paths if path.exists()), None)
-
-    def read(self, folder: Path, part: str) -> Arrays:
-        path = self.where(folder, part)
-        assert path is not None
-        mnist: Layout = _IDX if _IDX.where(folder, part) else NpzLayout("mnist.npz")
-        if mnist.where(folder, part) is None:
-            raise DataError.at(
-                path, "has no labels of its own, and MNIST is not beside it", "fetch MNIST first"
-            )
-        return read_pickle(path, part, mnist.labels(folder, part))
+    (path,) = files
+    folder = path.parent.parent if path.parent.name == "mnist_m" else path.parent
+    for mnist in (IDX, npz("mnist.npz")):
+        if found := mnist.find(folder, part):
+            return read_pickle(path, part, mnist.labels(found, part))
+    raise DataError.at(path, "has no labels, and MNIST is not beside it", "fetch MNIST first")
 
 
-@dataclass(frozen=True)
-class _PairsLayout(Layout):
-    """One file with the pairs (images, labels) of both parts."""
-
-    description: str = "usps_28x28.mat or usps_28x28.pkl"
-
-    def where(self, folder: Path, part: str) -> Path | None:
-        names = [f"usps_28x28.{ending}" for ending in ("mat", "pkl", "pkl.gz")]
-        paths = (folder / inner / name for inner in ("", "usps", "USPS") for name in names)
-        return next((path for path in paths if path.exists()), None)
-
-    def read(self, folder: Path, part: str) -> Arrays:
-        path = self.where(folder, part)
-        assert path is not None
-        return read_pairs(path, part)
-
-
-def _mat(prefix: str, folders: tuple[str, ...]) -> FileLayout:
-    return FileLayout(
+def _mat(prefix: str, folders: Sequence[str]) -> Layout:
+    return in_folders(
         f"{prefix}train_32x32.mat and {prefix}test_32x32.mat",
         {part: (f"{prefix}{part}_32x32.mat",) for part in ("train", "test")},
         read_mat,
@@ -125,20 +105,20 @@ def _mat(prefix: str, folders: tuple[str, ...]) -> FileLayout:
 
 
 _LAYOUTS: dict[str, tuple[Layout, ...]] = {
-    "mnist": (_IDX,),
+    "mnist": (IDX,),
     "svhn": (_mat("", ("", "svhn", "SVHN")),),
     "mnist_m": (
-        FileLayout(
+        in_folders(
             "mnist_m/mnist_m_test/*.png with mnist_m_test_labels.txt",
             {p: (f"mnist_m_{p}", f"mnist_m_{p}_labels.txt") for p in ("train", "test")},
             read_png_list,
-            folders=("mnist_m", "", "MNIST-M"),
-            label_reader=count_png_list,
+            ("mnist_m", "", "MNIST-M"),
+            count_png_list,
         ),
     ),
     "syn": (_mat("synth_", ("", "syn", "SYN", "SynthDigits")),),
     "usps": (
-        FileLayout(
+        in_folders(
             "usps.bz2 and usps.t.bz2",
             {"train": ("usps.bz2",), "test": ("usps.t.bz2",)},
             read_usps,
@@ -146,8 +126,22 @@ _LAYOUTS: dict[str, tuple[Layout, ...]] = {
             count_usps,
         ),
     ),
-    "mnist_m_b": (_PickleLayout(),),
-    "usps_28": (_PairsLayout(),),
+    "mnist_m_b": (
+        Layout(
+            "keras_mnistm.pkl.gz (or .pkl) beside MNIST",
+            _one_of(("", "mnist_m"), ("keras_mnistm.pkl", "keras_mnistm.pkl.gz")),
+            _read_pickle,
+        ),
+    ),
+    "usps_28": (
+        Layout(
+            "usps_28x28.mat or usps_28x28.pkl",
+            _one_of(
+                ("", "usps", "USPS"), [f"usps_28x28.{end}" for end in ("mat", "pkl", "pkl.gz")]
+            ),
+            lambda files, part: read_pairs(files[0], part),
+        ),
+    ),
     "mnist_m_rebuilt": (),
     "syn_rendered": (),
 }
@@ -186,7 +180,7 @@ def digits(root: Path, options: Options) -> Benchmark:
             name: ArrayDomain(
                 name,
                 folder,
-                (*layouts, NpzLayout(f"{name}.npz")),
+                (*layouts, npz(f"{name}.npz")),
                 FORMAT,
                 train_limit=MNIST_TRAINING_IMAGES if name == "mnist" else None,
                 extra=_EXTRAS.get(name, ""),

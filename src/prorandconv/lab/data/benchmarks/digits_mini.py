@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -123,24 +123,20 @@ def prepare() -> None:
         write_npz(home() / f"{name}.npz", parts)
 
 
-@dataclass(frozen=True)
-class _MadeLayout(Layout):
+def _made(name: str, description: str) -> Layout:
     """A domain in the cache, made when it is first read, and again if it cannot be read."""
 
-    name: str
-    description: str
+    def find(folder: Path, part: str) -> list[Path]:
+        return [folder / f"{name}.npz"] if part == "test" or name == "mnist" else []
 
-    def where(self, folder: Path, part: str) -> Path | None:
-        there = part == "test" or self.name == "mnist"
-        return folder / f"{self.name}.npz" if there else None
-
-    def read(self, folder: Path, part: str) -> Arrays:
-        path = folder / f"{self.name}.npz"
+    def read(files: Sequence[Path], part: str) -> Arrays:
         try:
-            return read_npz(path, part)
+            return read_npz(files[0], part)
         except DataError:
             prepare()
-            return read_npz(path, part)
+            return read_npz(files[0], part)
+
+    return Layout(description, find, read)
 
 
 def digits_mini(root: Path, options: Options) -> Benchmark:
@@ -156,7 +152,7 @@ def digits_mini(root: Path, options: Options) -> Benchmark:
             name: ArrayDomain(
                 name,
                 folder,
-                (_MadeLayout(name, f"{name}.npz: {what}"),),
+                (_made(name, f"{name}.npz: {what}"),),
                 FORMAT,
                 val_share=VALIDATION / TRAINING_PART,
             )

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import DataError
 from ..benchmark import Benchmark, Domain, Findings, Published
+from ..decoding import list_images
 from ..folders import folder_of, photo_format
 from ..masks import (
     CITYSCAPES_CLASSES,
@@ -53,7 +54,7 @@ Mapillary   https://www.mapillary.com/dataset/vistas: mapillary/validation/image
 
 
 @dataclass(frozen=True)
-class Layout:
+class Folders:
     """Where images and masks are in a domain's folder, and how their names end."""
 
     images: str
@@ -73,9 +74,9 @@ class Streets(SceneDomain):
         accepted: layouts, the first that is there is read.
     """
 
-    accepted: tuple[Layout, ...] = field(kw_only=True)
+    accepted: tuple[Folders, ...] = field(kw_only=True)
 
-    def _layout(self) -> Layout | None:
+    def _layout(self) -> Folders | None:
         there = (
             one
             for one in self.accepted
@@ -103,7 +104,9 @@ class Streets(SceneDomain):
             raise self.not_found()
         images = self.folder / layout.images
         found: dict[str, tuple[Path, Path]] = {}
-        for image in sorted(images.rglob(f"*{layout.image_end}")):
+        for image in list_images(images):
+            if not image.name.endswith(layout.image_end):
+                continue
             name = image.relative_to(images).as_posix().removesuffix(layout.image_end)
             mask = self.folder / layout.masks / f"{name}{layout.mask_end}"
             if not mask.is_file():
@@ -175,33 +178,35 @@ def gtav(root: Path, options: Options) -> Benchmark:
     form = photo_format(ROBUSTNET_RECIPE, options)
     count = len(CITYSCAPES_CLASSES)
 
-    def streets(name: str, encoding: MaskEncoding, *accepted: Layout) -> Domain:
+    def streets(name: str, encoding: MaskEncoding, *accepted: Folders) -> Domain:
         kind = Source if name == "gtav" else Streets
         folder = folder_of(root, name)
         return kind(name, folder, CITYSCAPES_CLASSES, form, options, encoding, accepted=accepted)
 
     png, jpg = ".png", ".jpg"
-    cityscapes = Layout("leftImg8bit/val", "gtFine/val", "_leftImg8bit.png", "_gtFine_labelIds.png")
+    cityscapes = Folders(
+        "leftImg8bit/val", "gtFine/val", "_leftImg8bit.png", "_gtFine_labelIds.png"
+    )
     members: Mapping[str, Domain] = {
-        "gtav": streets("gtav", Colours(CITYSCAPES_COLOURS), Layout("images", "labels", png, png)),
+        "gtav": streets("gtav", Colours(CITYSCAPES_COLOURS), Folders("images", "labels", png, png)),
         "cityscapes": streets("cityscapes", LabelIds(count, CITYSCAPES_LABEL_IDS), cityscapes),
         "bdd100k": streets(
             "bdd100k",
             LabelIds(count),
-            Layout("seg/images/val", "seg/labels/val", jpg, "_train_id.png"),
-            Layout("images/10k/val", "labels/sem_seg/masks/val", jpg, png),
+            Folders("seg/images/val", "seg/labels/val", jpg, "_train_id.png"),
+            Folders("images/10k/val", "labels/sem_seg/masks/val", jpg, png),
         ),
         "synthia": streets(
             "synthia",
             FirstChannel(LabelIds(count, SYNTHIA)),
-            Layout("RGB/val", "GT/LABELS/val", png, png),
-            Layout("RGB", "GT/LABELS", png, png),
+            Folders("RGB/val", "GT/LABELS/val", png, png),
+            Folders("RGB", "GT/LABELS", png, png),
         ),
         "mapillary": streets(
             "mapillary",
             LabelIds(count, MAPILLARY),
-            Layout("validation/images", "validation/labels", jpg, png),
-            Layout("validation/images", "validation/v1.2/labels", jpg, png),
+            Folders("validation/images", "validation/labels", jpg, png),
+            Folders("validation/images", "validation/v1.2/labels", jpg, png),
         ),
     }
     return Benchmark(
