@@ -8,25 +8,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import ExifTags, Image, ImageFile
-from torch import Tensor, from_numpy
+from PIL import Image, ImageFile
+from torch import Tensor
 from torchvision.transforms.v2 import functional as tvf
 
 from .. import ProRandConv, ProRandConvParams
 from ..functional import move_labels, pro_rand_conv
-from ..lab.data.decoding import Decoded, pixels_of, read_image
+from ..lab.data.decoding import Decoded, oriented, pixels_of, read_image
 from ..lab.errors import DataError
 from ..lab.files import digest, write_bytes
 from ..params import BlockParams
 from .settings import Settings
 from .tree import Picture
-
-Values = TypeVar("Values", bound=np.generic)
 
 ENCODING: dict[str, dict[str, Any]] = {
     "png": {"format": "PNG", "compress_level": 3},
@@ -46,10 +44,7 @@ def read_picture(path: Path) -> Decoded:
 
     def upright(opened: ImageFile.ImageFile) -> Decoded:
         refuse_several(opened, path)
-        turn = orientation(opened)
-        decoded = pixels_of(opened)
-        turned = turned_upright(decoded.pixels.numpy(), turn)
-        return Decoded(from_numpy(turned), decoded.conversion)
+        return pixels_of(opened, upright=True)
 
     return read_image(path, upright)
 
@@ -65,22 +60,6 @@ def refuse_several(opened: ImageFile.ImageFile, path: Path) -> None:
         raise DataError.at(
             path, f"holds {count} {kind}", "save those that you need as files of their own"
         )
-
-
-def orientation(opened: Image.Image) -> int:
-    """How the picture is to be turned, from 1 (not at all) to 8, as EXIF counts."""
-    return int(opened.getexif().get(ExifTags.Base.Orientation, 1))
-
-
-def turned_upright(pixels: NDArray[Values], orientation: int) -> NDArray[Values]:
-    """Turn or mirror pixels ``(..., H, W)``; unknown orientations change nothing."""
-    if orientation in (5, 6, 7, 8):
-        pixels = pixels.swapaxes(-2, -1)
-    if orientation in (2, 3, 6, 7):
-        pixels = pixels[..., :, ::-1]
-    if orientation in (3, 4, 7, 8):
-        pixels = pixels[..., ::-1, :]
-    return np.ascontiguousarray(pixels)
 
 
 def target_size(size: tuple[int, int], shorter: int | None) -> tuple[int, int]:
@@ -141,7 +120,9 @@ class Mask:
 
     def moved(self, params: BlockParams, ignore_index: int) -> Mask:
         """The labels moved as a draw moves its picture."""
-        labels = torch.from_numpy(np.ascontiguousarray(self.values))
+        # A mask of one bit has no number for what comes from outside of the picture.
+        values = self.values.astype(np.uint8) if self.values.dtype == bool else self.values
+        labels = torch.from_numpy(np.ascontiguousarray(values))
         return replace(self, values=move_labels(labels, params, ignore_index=ignore_index).numpy())
 
     def encoded(self) -> bytes:
@@ -175,10 +156,14 @@ def read_mask(path: Path) -> Mask:
                 f"a mask of kind {kind!r}",
                 "save it as grey of 8 or 16 bits, with a palette, or as 8-bit RGB",
             )
-        turn, palette = orientation(opened), opened.getpalette("RGB")
-        values = np.array(opened)
-        values = values[None] if values.ndim == 2 else values.transpose(2, 0, 1)
-        return Mask(turned_upright(values, turn), None if palette is None else bytes(palette))
+        palette = opened.getpalette("RGB")
+
+        def load() -> NDArray[np.generic]:
+            values = np.array(opened)
+            return values[None] if values.ndim == 2 else values.transpose(2, 0, 1)
+
+        values, _ = oriented(opened, load, upright=True)
+        return Mask(values, None if palette is None else bytes(palette))
 
     return read_image(path, stored)
 

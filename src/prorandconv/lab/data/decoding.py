@@ -13,7 +13,8 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
-from PIL import Image, ImageFile, UnidentifiedImageError
+from numpy.typing import NDArray
+from PIL import ExifTags, Image, ImageFile, UnidentifiedImageError
 from torch import Tensor
 
 from ..errors import DataError
@@ -65,9 +66,11 @@ class Decoded:
     """uint8 ``(1, H, W)`` for grey, ``(3, H, W)`` for colour"""
     conversion: str = ""
     """what had to be done to a file that is neither 8-bit grey nor 8-bit RGB"""
+    turned: bool = False
+    """whether they were turned as the file's EXIF orientation says"""
 
 
-def decode(path: Path | str, hashing: Hash | None = None) -> Decoded:
+def decode(path: Path | str, hashing: Hash | None = None, *, upright: bool = False) -> Decoded:
     """Decode an image file to 8-bit grey or RGB.
 
     Palette images are read through their colours, CMYK is converted, alpha is composited over white
@@ -76,13 +79,22 @@ def decode(path: Path | str, hashing: Hash | None = None) -> Decoded:
 
     Args:
         path: the file.
-        hashing: takes in the file's bytes.
+        hashing: takes in the file's bytes, and that it was turned.
+        upright: turn the picture as its EXIF orientation says; without, it stays as it is stored.
+            Both hold for all formats.
 
     Raises:
         DataError: the file is missing, unreadable, truncated, not an image, too large, or of a kind
             without an obvious 8-bit picture.
     """
-    return read_image(path, pixels_of, hashing)
+    decoded = read_image(path, lambda opened: pixels_of(opened, upright=upright), hashing)
+    if decoded.turned and hashing is not None:
+        hashing.update(UPRIGHT)
+    return decoded
+
+
+UPRIGHT = b"upright"
+"""Counts in the hash of a file that was turned, and only there."""
 
 
 T = TypeVar("T")
@@ -165,28 +177,87 @@ def _require_all_strips(tiff: ImageFile.ImageFile) -> None:
         raise ValueError(f"strips of pixels are missing from {tiff.width} × {tiff.height} pixels")
 
 
-def pixels_of(opened: ImageFile.ImageFile) -> Decoded:
+def pixels_of(opened: ImageFile.ImageFile, *, upright: bool = False) -> Decoded:
     """The pixels of an opened image, as :func:`decode` returns them."""
+    conversion = ""
+
+    def load() -> NDArray[np.uint8]:
+        nonlocal conversion
+        values, conversion = _eight_bit(opened)
+        return values
+
+    pixels, turned = oriented(opened, load, upright=upright)
+    return Decoded(torch.from_numpy(pixels), conversion, turned)
+
+
+def _eight_bit(opened: ImageFile.ImageFile) -> tuple[NDArray[np.uint8], str]:
+    """Pixels ``(1 or 3, H, W)``, and how they were converted."""
     mode = opened.mode
     if mode.startswith("I;16"):
         values = np.asarray(opened).astype(np.int32)
-        scaled = ((values + 128) // 257).astype(np.uint8)
-        return Decoded(torch.from_numpy(scaled)[None], _CONVERTED["I;16"])
+        scaled: NDArray[np.uint8] = ((values + 128) // 257).astype(np.uint8)
+        return scaled[None], _CONVERTED["I;16"]
     if "transparency" in opened.info or mode in {"RGBA", "LA", "PA"}:
         over = opened.convert("RGBA")
         white = Image.new("RGBA", over.size, "white")
-        return Decoded(
-            _tensor(Image.alpha_composite(white, over).convert("RGB")), _CONVERTED["RGBA"]
-        )
+        return _array(Image.alpha_composite(white, over).convert("RGB")), _CONVERTED["RGBA"]
     if mode in _PLAIN:
         # Pillow has no mode for 16-bit colour: it says so where it describes the stored bytes.
         conversion = _CONVERTED["I;16"] if ";16" in str(opened.tile) else ""
-        return Decoded(_tensor(opened), conversion)
+        return _array(opened), conversion
     if mode in _CONVERTED:
-        return Decoded(_tensor(opened.convert("L" if mode == "1" else "RGB")), _CONVERTED[mode])
+        return _array(opened.convert("L" if mode == "1" else "RGB")), _CONVERTED[mode]
     raise _UnusualError(f"pixels of kind {mode!r} have no obvious 8-bit picture")
 
 
-def _tensor(image: Image.Image) -> Tensor:
-    array = np.asarray(image)
-    return torch.from_numpy((array[None] if array.ndim == 2 else array.transpose(2, 0, 1)).copy())
+def _array(image: Image.Image) -> NDArray[np.uint8]:
+    array = np.array(image, np.uint8)
+    return array[None] if array.ndim == 2 else np.ascontiguousarray(array.transpose(2, 0, 1))
+
+
+Values = TypeVar("Values", bound=np.generic)
+
+
+def oriented(
+    opened: ImageFile.ImageFile, load: Callable[[], NDArray[Values]], *, upright: bool
+) -> tuple[NDArray[Values], bool]:
+    """Pixels upright or as they are stored, whatever Pillow does with the format.
+
+    Args:
+        opened: the image, not loaded yet.
+        load: gives its pixels ``(..., H, W)``.
+        upright: turn them as the EXIF orientation says.
+
+    Returns:
+        The pixels, and whether they were turned as it says.
+    """
+    # Pillow turns TIFFs when it loads them, removes the entry, and leaves other formats alone. Of
+    # a PNG the entry may stand behind the pixels.
+    tiff = opened.format == "TIFF"
+    if not tiff and not upright:
+        return load(), False
+    stored = _orientation(opened) if tiff else 1
+    pixels = load()
+    turned = tiff and _orientation(opened) == 1
+    stored = stored if tiff else _orientation(opened)
+    if upright and not turned:
+        pixels = _turned(pixels, stored)
+    elif turned and not upright:
+        pixels = _turned(pixels, {6: 8, 8: 6}.get(stored, stored))
+    return pixels, upright and stored in range(2, 9)
+
+
+def _orientation(opened: Image.Image) -> int:
+    """How the picture is to be turned, from 1 (not at all) to 8, as EXIF counts."""
+    return int(opened.getexif().get(ExifTags.Base.Orientation, 1))
+
+
+def _turned(pixels: NDArray[Values], orientation: int) -> NDArray[Values]:
+    """Turn or mirror pixels ``(..., H, W)``; unknown orientations change nothing."""
+    if orientation in (5, 6, 7, 8):
+        pixels = pixels.swapaxes(-2, -1)
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[..., :, ::-1]
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[..., ::-1, :]
+    return np.ascontiguousarray(pixels)

@@ -122,6 +122,7 @@ class FolderDomain(Domain):
         options: how files are read.
         class_spellings: other names of class folders, and the class each stands for.
         published_lists: whether lists of training and validation images are looked for.
+        upright: turn images as their EXIF orientations say.
     """
 
     name: str
@@ -132,6 +133,7 @@ class FolderDomain(Domain):
     options: Options
     class_spellings: Mapping[str, str] = field(default_factory=dict)
     published_lists: bool = False
+    upright: bool = False
 
     def where(self) -> Path | None:
         """The domain's folder; None if it is missing."""
@@ -181,7 +183,7 @@ class FolderDomain(Domain):
     def files(self) -> dict[str, ImageFile]:
         """The files of all images by their names, in order."""
         files = (
-            ImageFile(f"{self.name}/{name}/{path.name}", path, label)
+            ImageFile(f"{self.name}/{name}/{path.name}", path, label, self.upright)
             for label, (name, folder) in enumerate(self.class_folders().items())
             for path in images_in(folder)
         )
@@ -244,7 +246,14 @@ class FolderDomain(Domain):
         """The images of a split, once all of the domain's files are known to be intact."""
         files = self.files()
         folder, size = self.folder / self.name, self.format.image_size
-        contents = verified(folder, list(files.values()), size, self.options, title=self.name)
+        contents = verified(
+            folder,
+            list(files.values()),
+            size,
+            self.options,
+            title=self.name,
+            checked="upright" if self.upright else "",
+        )
         files = {file.name: file for file in contents}
         names: Iterable[str] = files
         if split != "test":
@@ -315,6 +324,7 @@ def folder_benchmark(
                 options,
                 class_spellings=class_spellings or {},
                 published_lists=published_lists,
+                upright=user_data,
             )
             for domain, spellings in domains.items()
         },

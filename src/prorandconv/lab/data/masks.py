@@ -14,7 +14,7 @@ from PIL import ImageFile
 from torch import Tensor
 
 from ..errors import DataError
-from .decoding import Hash, read_image
+from .decoding import UPRIGHT, Hash, oriented, read_image
 
 UNLABELLED = 255
 """Marks pixels without a class."""
@@ -24,21 +24,41 @@ class MaskEncoding(ABC):
     """How classes are written into the files of a data set."""
 
     @abstractmethod
-    def classes(self, values: NDArray[np.integer], path: Path) -> NDArray[np.uint8]:
+    def classes(self, values: NDArray[np.generic], path: Path) -> NDArray[np.uint8]:
         """The class of each pixel, or ``UNLABELLED``.
 
         Args:
-            values: as stored, ``(H, W)`` or ``(H, W, channels)``.
+            values: as stored, ``(H, W)`` or ``(channels, H, W)``.
             path: the file, for messages.
         """
 
-    def read(self, path: Path, hashing: Hash | None = None) -> Tensor:
+    def stored(self, opened: ImageFile.ImageFile) -> NDArray[np.generic]:
+        """The values of an opened file, ``(H, W)`` or ``(H, W, channels)``."""
+        return np.array(opened)
+
+    def read(self, path: Path, hashing: Hash | None = None, *, upright: bool = False) -> Tensor:
         """Read a mask: uint8 ``(H, W)``, a class or ``UNLABELLED`` for each pixel.
+
+        Args:
+            path: the file.
+            hashing: takes in its bytes, and that it was turned.
+            upright: turn it as its EXIF orientation says.
 
         Raises:
             DataError: the file is missing, damaged, or not written this way.
         """
-        return torch.from_numpy(self.classes(read_image(path, np.array, hashing), path))
+
+        def convert(opened: ImageFile.ImageFile) -> tuple[NDArray[np.generic], bool]:
+            def load() -> NDArray[np.generic]:
+                values = self.stored(opened)
+                return values if values.ndim == 2 else values.transpose(2, 0, 1)
+
+            return oriented(opened, load, upright=upright)
+
+        values, turned = read_image(path, convert, hashing)
+        if turned and hashing is not None:
+            hashing.update(UPRIGHT)
+        return torch.from_numpy(self.classes(values, path))
 
 
 @dataclass(frozen=True)
@@ -53,7 +73,7 @@ class LabelIds(MaskEncoding):
     count: int
     table: Mapping[int, int] | None = field(default=None, hash=False)
 
-    def classes(self, values: NDArray[np.integer], path: Path) -> NDArray[np.uint8]:
+    def classes(self, values: NDArray[np.generic], path: Path) -> NDArray[np.uint8]:
         """Look up the class of each number."""
         if values.ndim != 2:
             raise DataError.at(
@@ -61,19 +81,24 @@ class LabelIds(MaskEncoding):
                 "a colour picture where the number of a class is expected for each pixel",
                 "save the mask as 8-bit grey, or with a palette",
             )
+        if values.dtype.kind not in "biu":
+            raise DataError.at(
+                path, f"a mask of {values.dtype} numbers", "save it as 8-bit or 16-bit integers"
+            )
+        numbers = values.astype(np.int64)
         table = self.table
         if table is None:
             table = {number: number for number in range(self.count)} | {UNLABELLED: UNLABELLED}
-        lookup = np.full(int(values.max(initial=0)) + 1, -1, dtype=np.int64)
-        for number, found in table.items():
-            if number < len(lookup):
-                lookup[number] = found
-        labels: NDArray[np.int64] = lookup[values]
-        if (labels < 0).any():
-            number = int(values[labels < 0][0])
+        beyond = max(table) + 1
+        lookup = np.full(beyond + 1, -1, dtype=np.int64)
+        lookup[list(table)] = list(table.values())
+        labels = lookup[np.where((numbers < 0) | (numbers > beyond), beyond, numbers)]
+        if (unknown := numbers[labels < 0]).size:
+            number = unknown[0]
             raise DataError.at(
                 path,
-                f"holds the label {number}, which is not one of the {self.count} classes",
+                f"holds the label {number} in {np.count_nonzero(unknown == number):,} pixel(s), "
+                f"which is not one of the {self.count} classes",
                 f"correct the mask, or the list of classes; {UNLABELLED} marks what has no class",
             )
         return labels.astype(np.uint8)
@@ -89,14 +114,14 @@ class Colours(MaskEncoding):
 
     colours: tuple[tuple[int, int, int], ...]
 
-    def read(self, path: Path, hashing: Hash | None = None) -> Tensor:
-        """Read a mask; see :meth:`MaskEncoding.read`."""
-        pixels = read_image(path, lambda opened: np.array(opened.convert("RGB")), hashing)
-        return torch.from_numpy(self.classes(pixels, path))
+    def stored(self, opened: ImageFile.ImageFile) -> NDArray[np.generic]:
+        """The colours."""
+        return np.array(opened.convert("RGB"))
 
-    def classes(self, values: NDArray[np.integer], path: Path) -> NDArray[np.uint8]:
-        """Look up the class of each colour; refuses a mask in which no colour is known."""
-        packed = values.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
+    def classes(self, values: NDArray[np.generic], path: Path) -> NDArray[np.uint8]:
+        """Look up the class of each colour; a mask in which no colour is known raises an error."""
+        red, green, blue = values.astype(np.int64)
+        packed = red << 16 | green << 8 | blue
         labels = np.full(packed.shape, UNLABELLED, dtype=np.uint8)
         for number, (red, green, blue) in enumerate(self.colours):
             labels[packed == (red << 16 | green << 8 | blue)] = number
@@ -119,27 +144,22 @@ class FirstChannel(MaskEncoding):
 
     labels: LabelIds
 
-    def read(self, path: Path, hashing: Hash | None = None) -> Tensor:
-        """Read a mask; see :meth:`MaskEncoding.read`."""
-        return torch.from_numpy(self.classes(read_image(path, _low_bytes, hashing), path))
+    def stored(self, opened: ImageFile.ImageFile) -> NDArray[np.generic]:
+        """Of 16-bit channels the lower half, which holds numbers up to 255.
 
-    def classes(self, values: NDArray[np.integer], path: Path) -> NDArray[np.uint8]:
+        Pillow has no 16-bit colour and keeps the upper half, the first byte as PNG stores it; if
+        the bytes are declared to be in the other order, it keeps the second.
+        """
+        # A plain tuple is what older versions of Pillow have.
+        opened.tile = [
+            (*one[:3], "RGB;16L") if one[3] == "RGB;16B" else one  # type: ignore[misc]
+            for one in opened.tile
+        ]
+        return np.array(opened)
+
+    def classes(self, values: NDArray[np.generic], path: Path) -> NDArray[np.uint8]:
         """Look up the class of each number."""
-        return self.labels.classes(values[..., 0], path)
-
-
-def _low_bytes(opened: ImageFile.ImageFile) -> NDArray[np.uint8]:
-    """The pixels of an image, of 16-bit channels the lower half, which holds numbers up to 255.
-
-    Pillow has no 16-bit colour and keeps the upper half, the first byte as PNG stores it; told that
-    the bytes are in the other order, it keeps the second.
-    """
-    # A plain tuple is what older versions of Pillow have.
-    opened.tile = [
-        (*one[:3], "RGB;16L") if one[3] == "RGB;16B" else one  # type: ignore[misc]
-        for one in opened.tile
-    ]
-    return np.array(opened)
+        return self.labels.classes(values[0], path)
 
 
 CITYSCAPES_CLASSES = (

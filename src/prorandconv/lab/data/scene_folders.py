@@ -44,6 +44,7 @@ class SceneDomain(Domain):
         format: how the scenes reach the network.
         options: how files are read.
         encoding: how masks are written.
+        upright: turn images and masks as their EXIF orientations say.
     """
 
     name: str
@@ -52,6 +53,7 @@ class SceneDomain(Domain):
     format: ImageFormat
     options: Options
     encoding: MaskEncoding
+    upright: bool = False
 
     def where(self) -> Path | None:
         """The domain's folder; None if it is missing."""
@@ -82,7 +84,7 @@ class SceneDomain(Domain):
         if self.where() is None:
             raise self.not_found()
         return {
-            name: SceneFile(f"{self.name}/{name}", image, mask, self.encoding)
+            name: SceneFile(f"{self.name}/{name}", image, mask, self.encoding, self.upright)
             for name, (image, mask) in self.pairs().items()
         }
 
@@ -112,7 +114,7 @@ class SceneDomain(Domain):
             None,
             self.options,
             title=self.name,
-            checked=repr(self.encoding),
+            checked=repr(self.encoding) + " upright" * self.upright,
         )
         known = dict(zip(files, contents, strict=True))
         names = self.split(split, list(files))
@@ -196,7 +198,9 @@ def scene_benchmark(
     form = photo_format(recipe, options)
     encoding = LabelIds(len(classes))
     members: Mapping[str, Domain] = {
-        domain: PairedFolders(domain, folder / domain, classes, form, options, encoding)
+        domain: PairedFolders(
+            domain, folder / domain, classes, form, options, encoding, upright=user_data
+        )
         for domain in domains
     }
     return Benchmark(

@@ -171,6 +171,8 @@ class ImageFile(File):
 
     path: Path
     label: int
+    upright: bool = False
+    """turn it as its EXIF orientation says"""
 
     @property
     def paths(self) -> tuple[Path]:
@@ -179,7 +181,7 @@ class ImageFile(File):
 
     def read(self, hashing: Hash | None = None) -> Decoded:
         """Decode the image; see :meth:`File.read`."""
-        return decode(self.path, hashing)
+        return decode(self.path, hashing, upright=self.upright)
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,8 @@ class SceneFile(File):
     image: Path
     mask: Path
     encoding: MaskEncoding
+    upright: bool = False
+    """turn both as their EXIF orientations say"""
 
     @property
     def paths(self) -> tuple[Path, Path]:
@@ -197,8 +201,8 @@ class SceneFile(File):
 
     def read(self, hashing: Hash | None = None) -> Decoded:
         """Decode image and mask into four channels; see :meth:`File.read`."""
-        picture = decode(self.image, hashing)
-        classes = self.encoding.read(self.mask, hashing)
+        picture = decode(self.image, hashing, upright=self.upright)
+        classes = self.encoding.read(self.mask, hashing, upright=self.upright)
         if picture.pixels.shape[-2:] != classes.shape:
             mask, image = (
                 " × ".join(map(str, shape[-2:])) for shape in (classes.shape, picture.pixels.shape)
@@ -206,10 +210,11 @@ class SceneFile(File):
             raise DataError.at(
                 self.mask,
                 f"is {mask} pixels high and wide, but its image {self.image} is {image}",
-                "export the mask in the size of its image",
+                "export the mask in the size of its image"
+                + (", upright: the image is turned as its EXIF entry says" * picture.turned),
             )
         pixels = torch.cat([picture.pixels.expand(3, -1, -1), classes[None]])
-        return Decoded(pixels, picture.conversion)
+        return Decoded(pixels, picture.conversion, picture.turned)
 
 
 @dataclass(frozen=True)

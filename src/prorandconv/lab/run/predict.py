@@ -134,7 +134,7 @@ def decoded(path: Path) -> Tensor:
     """The pixels of an image file; refuses folders, which :func:`image_files` has kept."""
     if path.is_dir():
         raise DataError.at(path, "a folder without image files", "name image files")
-    return decode(path).pixels
+    return decode(path, upright=True).pixels
 
 
 @dataclass(frozen=True)

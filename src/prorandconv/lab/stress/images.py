@@ -74,13 +74,20 @@ def _in_a_folder(model: Model, root: Path) -> Images:
                 path, f"not one of the model's classes {shown}", f"rename or remove it{hint}"
             )
     files = [
-        ImageFile(f"{name}/{path.name}", path, labels[spelling(name)])
+        ImageFile(f"{name}/{path.name}", path, labels[spelling(name)], upright=True)
         for name, folder in folders.items()
         for path in images_in(folder)
     ]
     options = Options()
     return Images.in_files(
-        verified(root, files, model.format.image_size, options, title=root.name),
+        verified(
+            root,
+            files,
+            model.format.image_size,
+            options,
+            title=root.name,
+            checked="upright",
+        ),
         options,
         classes=classes,
         split="test",
