@@ -113,14 +113,19 @@ def chosen(label, labels):
 def study(name, row, column, table=None):
     """A cell of a study's first table, or of the one that ``table`` ends the name of.
 
-    "the paper's ROW" or "the paper's COLUMN" is the paper's figure.
+    "the paper's ROW" or "the paper's COLUMN" is the paper's figure; "epochs" and "seeds" are the
+    study's.
     """
     if row.startswith(THEIRS) or column.startswith(THEIRS):
         ours = study(name, row.removeprefix(THEIRS), column.removeprefix(THEIRS), table)
         assert ours.paper is not None, f"{name} has no figure of the paper for {row}, {column}"
         return ours.paper
+    if column == "epochs":
+        return stored(f"{name}/study")["settings"]["epochs"]
     tables = stored(f"{name}/study")["tables"]
     one = next(t for t in tables if table is None or t["name"].endswith(table))
+    if column == "seeds":
+        return len(one["seeds"])
     row = chosen(row, one["rows"])
     column = chosen(column, [*one["columns"], *(["average"] if one["averaged"] else [])])
     cells = {(cell["row"], cell["column"]): cell for cell in one["cells"]}
@@ -138,6 +143,11 @@ def run(name, column, weights=None):
     folder = RESULTS / folder.split("/")[0] / "runs" / "/".join(folder.split("/")[1:])
     paths = sorted(folder.glob(f"{last}.json"))
     assert paths, f"no result {name}"
+    if column == "seeds":
+        return len(paths)
+    if column == "epochs":
+        (epochs,) = {content(path)["config"]["epochs"] for path in paths}
+        return epochs
     found = []
     for path in paths:
         result = content(path)
