@@ -318,3 +318,32 @@ def test_every_damaged_file_is_decoded_or_named(tmp_path, kind):
     assert decoded > 0
     assert named > 0
     assert megabytes < MEGABYTES
+
+
+def cut(jpeg, share):
+    """A JPEG whose pixels end early, and which has its end marker all the same."""
+    begin = jpeg.index(b"\xff\xda")
+    return jpeg[: begin + int((len(jpeg) - begin) * share)] + b"\xff\xd9"
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
+@pytest.mark.parametrize("how", [{}, {"progressive": True}, {"subsampling": 0}, {"quality": 30}])
+@pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
+def test_a_jpeg_that_ends_early_is_named(tmp_path, mode, how, share):
+    random = np.random.default_rng(0)
+    image = Image.fromarray(random.integers(0, 256, (75, 90, 3), np.uint8)).convert(mode)
+    image.save(tmp_path / "a.jpg", **how)
+    whole = (tmp_path / "a.jpg").read_bytes()
+    assert decode(tmp_path / "a.jpg").pixels.shape[1:] == (75, 90)
+    (tmp_path / "a.jpg").write_bytes(cut(whole, share))
+    with pytest.raises(DataError, match=r"a\.jpg: cannot be decoded \(truncated"):
+        decode(tmp_path / "a.jpg")
+
+
+@pytest.mark.parametrize("how", [{}, {"progressive": True}, {"restart_marker_rows": 1}])
+@pytest.mark.parametrize("name", ["a.jpg", "a.mpo"])
+def test_a_grey_picture_is_no_truncated_one(tmp_path, name, how):
+    grey = Image.new("RGB", (75, 90), (128, 128, 128))
+    more = {"save_all": True, "append_images": [grey]} if name == "a.mpo" else {}
+    grey.save(tmp_path / name, format="MPO" if more else "JPEG", **how, **more)
+    assert (decode(tmp_path / name).pixels == 128).all()

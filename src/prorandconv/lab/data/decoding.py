@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import warnings
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -68,6 +69,8 @@ class Decoded:
     """what had to be done to a file that is neither 8-bit grey nor 8-bit RGB"""
     turned: bool = False
     """whether they were turned as the file's EXIF orientation says"""
+    labels: Mapping[int, int] = field(default_factory=dict)
+    """of a scene that was read to be hashed: the number of pixels of each class"""
 
 
 def decode(path: Path | str, hashing: Hash | None = None, *, upright: bool = False) -> Decoded:
@@ -131,7 +134,10 @@ def read_image(
                     _require_all_rows(data)
                 elif opened.format == "TIFF":
                     _require_all_strips(opened)
-                return convert(opened)
+                result = convert(opened)
+                if opened.format in ("JPEG", "MPO"):
+                    _require_all_blocks(data, opened)
+                return result
     except DataError:
         raise
     except UnidentifiedImageError:
@@ -175,6 +181,36 @@ def _require_all_strips(tiff: ImageFile.ImageFile) -> None:
     covered = sum((right - left) * (bottom - top) for left, top, right, bottom in boxes)
     if covered < tiff.width * tiff.height:
         raise ValueError(f"strips of pixels are missing from {tiff.width} × {tiff.height} pixels")
+
+
+_FILLER = bytes((37 * i * i + 11 * i) % 255 for i in range(4096))
+"""Compressed pixels of no meaning, without the byte that begins a marker."""
+
+
+def _require_all_blocks(jpeg: bytes, loaded: ImageFile.ImageFile) -> None:
+    """Refuse a JPEG whose pixels end early, before its end marker: Pillow leaves the rest grey."""
+    corner = loaded.getpixel((loaded.width - 1, loaded.height - 1))
+    grey = all(126 <= value <= 130 for value in np.atleast_1d(np.array(corner)))
+    if not grey and "progressive" not in loaded.info:
+        return
+    # More pixels before the end marker change the picture only if it had too few.
+    end = _end_of_jpeg(jpeg)
+    with Image.open(BytesIO(jpeg[:end] + _FILLER + jpeg[end:]), formats=("JPEG",)) as longer:
+        if longer.tobytes() != loaded.tobytes():
+            raise ValueError("truncated: its pixels end early")
+
+
+def _end_of_jpeg(jpeg: bytes) -> int:
+    """Where the end marker of the first picture in a file stands."""
+    place = 2
+    while place + 4 <= len(jpeg) and jpeg[place + 1] != 0xD9:
+        scan = jpeg[place + 1] == 0xDA
+        place += 2 + int.from_bytes(jpeg[place + 2 : place + 4], "big")
+        # compressed pixels go on to the next marker; 00 and restarts are part of them
+        marker = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]" if scan else rb"\xff[^\x00\xff]")
+        found = marker.search(jpeg, place)
+        place = found.start() if found else len(jpeg)
+    return place
 
 
 def pixels_of(opened: ImageFile.ImageFile, *, upright: bool = False) -> Decoded:
