@@ -142,3 +142,50 @@ def test_the_commands_show_and_check_masks(root, tmp_path, run):
     code, printed, _ = run("data", "check", "segfolder", "--data-root", root)
     assert code == 1
     assert "has no mask" in printed
+
+
+@pytest.fixture
+def binary(tmp_path):
+    """Masks as most tools write them: background 0, foreground 255."""
+    (tmp_path / "classes.txt").write_text("background\nvessel\n")
+    for domain in ("one", "two"):
+        for number in range(4):
+            write_scene(tmp_path / domain, f"{number}", seed=number)
+            path = tmp_path / domain / "masks" / f"{number}.png"
+            mask = np.asarray(Image.open(path))
+            Image.fromarray((mask > 0).astype(np.uint8) * 255).save(path)
+    return tmp_path
+
+
+LIKELY = r"no pixel of class 'vessel' in any mask, only 0 and 255.*save the foreground as 1"
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_binary_masks_of_0_and_255_are_not_trained_on(binary, again):
+    if again:  # the second time, no mask is read
+        get_benchmark("segfolder", binary).load("one", "test")
+    with pytest.raises(DataError, match=LIKELY):
+        get_benchmark("segfolder", binary).load("one", "train")
+
+
+def test_check_lists_the_pixels_of_each_class_and_names_one_that_never_occurs(binary, run):
+    code, out, _ = run("data", "check", "segfolder", "--data-root", binary)
+    assert code == 1
+    masks = [np.asarray(Image.open(path)) for path in (binary / "one" / "masks").iterdir()]
+    share = np.mean(np.stack(masks) == 0)
+    assert (
+        f"one: pixels: background {share:.2%}, vessel 0.00%, without a class {1 - share:.2%}"
+        in out.replace("\n", "")
+    )
+    assert out.replace("\n", "").count("save the foreground as 1 instead of 255") == 2
+    assert "published" not in out
+
+
+def test_a_class_may_be_missing_from_a_target_but_not_from_all_sources(root):
+    for path in (root / "one" / "masks").iterdir():
+        Image.fromarray(np.minimum(np.asarray(Image.open(path)), 1)).save(path)
+    benchmark = get_benchmark("segfolder", root)
+    assert len(benchmark.load("one", "test")) == 6
+    assert len(benchmark.load(["one", "two"], "train")) == 10
+    with pytest.raises(DataError, match="no pixel of class 'car' in any mask; correct the masks"):
+        benchmark.load("one", "train")

@@ -98,15 +98,22 @@ class DataCheck(OneBenchmark):
         from ..files import data_root
 
         reports = list(check(benchmark))
-        table = Table("domain", "part", "images", "published", "of each class")
+        scenes = benchmark.task == "segmentation"
+        columns = ["domain", "part", "scenes" if scenes else "images"]
+        columns += ["published"] if benchmark.published else []
+        columns += [] if scenes else ["of each class"]
+        table = Table(*columns)
         for report in reports:
             if report.where is None:
-                table.add_row(report.name, "", "absent", "", "")
+                table.add_row(report.name, "", "absent")
             for part, counts in report.findings.counts.items():
                 published = published_total(benchmark, report.name, part)
-                shown = "" if published is None else f"{published:,}"
-                classes = " ".join(f"{count}" for count in counts) if len(counts) > 1 else ""
-                table.add_row(report.name, part, f"{sum(counts):,}", shown, classes)
+                cells = [report.name, part, f"{sum(counts):,}"]
+                if benchmark.published:
+                    cells.append("" if published is None else f"{published:,}")
+                if not scenes:
+                    cells.append(" ".join(map(str, counts)))
+                table.add_row(*cells)
         out.print(table)
         for report in reports:
             for note in report.findings.notes:

@@ -12,6 +12,7 @@ from ...errors import ProRandConvError
 from ..errors import DataError, did_you_mean
 from .download import Download
 from .samples import ImageFormat, Samples
+from .scenes import Scenes
 from .splits import SPLITS, Split, fingerprint
 
 TaskName = Literal["classification", "segmentation"]
@@ -212,7 +213,10 @@ class Benchmark:
         if len(set(known)) < len(known):
             raise ProRandConvError.about("domains", domains, "each domain once")
         loaded = [self.domain(name).load(split) for name in names]
-        return loaded[0] if len(loaded) == 1 else loaded[0].joined_with(loaded[1:])
+        samples = loaded[0] if len(loaded) == 1 else loaded[0].joined_with(loaded[1:])
+        if self.user_data and split == "train" and isinstance(samples, Scenes):
+            samples.require_all_classes()
+        return samples
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -70,14 +70,20 @@ def verified(
     known = _kept(kept)
     more = [checked] if checked else []
     stamps = {file: " ".join([*map(_stamp, file.paths), *more]) for file in files}
-    hashes = {file: known[stamp] for file, stamp in stamps.items() if stamp in known}
-    if unknown := [file for file in files if file not in hashes]:
+    found: dict[AnyFile, tuple[str, Mapping[int, int]]] = {
+        file: known[stamp] for file, stamp in stamps.items() if stamp in known
+    }
+    if unknown := [file for file in files if file not in found]:
         states = inspect(unknown, size, options, title=title)
-        hashes |= {file: state.content for file, state in states.items() if not state.problem}
+        found |= {
+            file: (state.content, state.labels)
+            for file, state in states.items()
+            if not state.problem
+        }
         with suppress(OSError):  # kept to save time, no more
-            write_text(kept, json.dumps({stamps[file]: hashes[file] for file in hashes}))
+            write_text(kept, json.dumps({stamps[file]: _line(*found[file]) for file in found}))
         _report(states, title)
-    return [replace(file, content=hashes[file]) for file in files]
+    return [replace(file, content=found[file][0], labels=found[file][1]) for file in files]
 
 
 def _report(states: dict[AnyFile, FileState], title: str) -> None:
@@ -106,9 +112,19 @@ def _stamp(path: Path) -> str:
     return f"{path.absolute()} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
 
 
-def _kept(path: Path) -> dict[str, str]:
+def _line(content: str, labels: Mapping[int, int]) -> str:
+    """``content class:pixels class:pixels``, the latter for scenes."""
+    return " ".join([content, *(f"{label}:{count}" for label, count in labels.items())])
+
+
+def _kept(path: Path) -> dict[str, tuple[str, dict[int, int]]]:
+    """Content and labels of files by their stamps; damaged or missing: read the files again."""
     try:
-        known = json.loads(path.read_text())
-    except (OSError, ValueError):
-        known = None
-    return known if isinstance(known, dict) else {}  # damaged or missing: read the files again
+        known = {}
+        for stamp, line in json.loads(path.read_text()).items():
+            content, *counts = line.split()
+            pairs = (count.split(":") for count in counts)
+            known[stamp] = content, {int(label): int(count) for label, count in pairs}
+    except (OSError, ValueError, AttributeError):
+        return {}
+    return known

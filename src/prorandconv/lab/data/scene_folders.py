@@ -14,7 +14,7 @@ from .folders import images_in, photo_format
 from .inspection import inspect, verified
 from .masks import LabelIds, MaskEncoding
 from .samples import ImageFormat
-from .scenes import Scenes
+from .scenes import Scenes, absent_classes, shares, total
 from .splits import SPLITS, Split, block_split
 from .stores import Options, SceneFile
 
@@ -102,8 +102,12 @@ class SceneDomain(Domain):
         names = list(files)
         notes = [f"split: {len(self.split(s, names))} {s}" for s in SPLITS if self.split(s, names)]
         notes += [f"{one.image}: {s.conversion}" for one, s in seen.items() if s.conversion]
-        broken = tuple(state.problem for state in seen.values() if state.problem)
-        return Findings(self.counts(), broken, tuple(notes))
+        problems = [state.problem for state in seen.values() if state.problem]
+        labels = total(state.labels for state in seen.values())
+        notes.append(f"pixels: {shares(labels, self.classes)}")
+        if self.upright and (absent := absent_classes(labels, self.classes)):
+            problems.append(f"{self.folder}: {absent}")
+        return Findings(self.counts(), tuple(problems), tuple(notes))
 
     def load(self, split: Split) -> Scenes:
         """The scenes of a split, once all files of the domain are known to fit together."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ProRandConvError
+from ..errors import DataError
 from .augmentation import CROP_DRAWS, augmented, cropped, normalise
 from .masks import UNLABELLED
 from .samples import ImageFormat, Pair, Samples
@@ -59,6 +61,14 @@ class Scenes(Samples):
         lines = [f"{file.name} {file.content}" for file in files]
         return cls.of(FileStore(files, lines, None, options), **kind)
 
+    def require_all_classes(self) -> None:
+        """Raise an error for a class that never occurs, as far as the pixels have been counted."""
+        if isinstance(self.store, FileStore):
+            files = [self.store.files[position] for position in self.index.tolist()]
+            labels = total(file.labels for file in files)
+            if labels and (absent := absent_classes(labels, self.classes)):
+                raise DataError(f"{files[0].name} and {len(files) - 1} more scene(s): {absent}")
+
     def examples(self, count: int) -> Tensor:
         """Crops of some scenes; see :meth:`Samples.examples`."""
         crops, _ = next(iter(self.batches(count, generator=torch.Generator().manual_seed(0))))
@@ -91,3 +101,32 @@ class Scenes(Samples):
     def _crop(self, scene: Tensor, draws: Sequence[float], *, augment: bool) -> Tensor:
         crop = cropped(scene, draws, self.format.image_size, UNLABELLED, scale=augment)
         return augmented(crop, draws) if augment else crop
+
+
+def total(labels: Iterable[Mapping[int, int]]) -> Counter[int]:
+    """The pixels of each class in several scenes."""
+    counts: Counter[int] = Counter()
+    for one in labels:
+        counts.update(one)
+    return counts
+
+
+def shares(labels: Mapping[int, int], classes: Sequence[str]) -> str:
+    """The share of each class in all pixels, as a text."""
+    everything = sum(labels.values()) or 1
+    named = [*enumerate(classes), (UNLABELLED, "without a class")]
+    return ", ".join(f"{name} {labels.get(label, 0) / everything:.2%}" for label, name in named)
+
+
+def absent_classes(labels: Mapping[int, int], classes: Sequence[str]) -> str:
+    """What is wrong if a class never occurs, with the likely cause; empty if all do."""
+    absent = [name for label, name in enumerate(classes) if not labels.get(label)]
+    if not absent:
+        return ""
+    found = f"no pixel of class {', '.join(map(repr, absent))} in any mask"
+    if set(labels) == {0, UNLABELLED}:
+        return (
+            f"{found}, only 0 and {UNLABELLED}, which marks pixels without a class; if they are "
+            f"binary masks, save the foreground as 1 instead of {UNLABELLED}"
+        )
+    return f"{found}; correct the masks, or the list of classes"

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -146,10 +146,12 @@ class File(ABC):
     Attributes:
         name: ``domain/class/file``, the same on every machine.
         content: a hash of its bytes, once it is known.
+        labels: of a scene the number of pixels of each class, once it is known.
     """
 
     name: str
     content: str = field(default="", kw_only=True)
+    labels: Mapping[int, int] = field(default_factory=dict, kw_only=True, hash=False)
 
     @property
     @abstractmethod
@@ -214,7 +216,9 @@ class SceneFile(File):
                 + (", upright: the image is turned as its EXIF entry says" * picture.turned),
             )
         pixels = torch.cat([picture.pixels.expand(3, -1, -1), classes[None]])
-        return Decoded(pixels, picture.conversion, picture.turned)
+        labels = {} if hashing is None else dict(enumerate(classes.flatten().bincount().tolist()))
+        present = {label: count for label, count in labels.items() if count}
+        return Decoded(pixels, picture.conversion, picture.turned, present)
 
 
 @dataclass(frozen=True)
@@ -227,6 +231,8 @@ class FileState:
     """a hash of its bytes"""
     conversion: str = ""
     """what is done with a file that is not 8-bit grey or RGB"""
+    labels: Mapping[int, int] = field(default_factory=dict)
+    """of a scene, the number of pixels of each class"""
     problem: str = ""
     """why it cannot be decoded"""
 
@@ -277,7 +283,8 @@ class _Files(Dataset[FileState]):
         pixels = found.pixels
         if self.size is not None:
             pixels = resize(pixels[None], self.size)[0]
-        return FileState(pixels, hashing.hexdigest()[:32] if hashing else "", found.conversion)
+        content = hashing.hexdigest()[:32] if hashing else ""
+        return FileState(pixels, content, found.conversion, found.labels)
 
 
 def _packed(states: list[FileState]) -> tuple[list[tuple[FileState, torch.Size]], Tensor]:

@@ -108,9 +108,10 @@ def _source(config: RunConfig, benchmark: Benchmark, split: Split, limit: int | 
         whole = get_task(config.task).whole_batches
         least = config.batch_size if whole else config.processes
     if len(images) < least:
+        more = "scenes" if config.task == "segmentation" else "images to each class"
         raise RunError(
             f"source {'+'.join(config.source)} has {len(images)} images for the {split} split, "
-            f"and at least {least} are needed: give each class more images"
+            f"and at least {least} are needed: add {more}"
         )
     return images
 
