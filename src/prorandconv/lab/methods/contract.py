@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, get_type_hints
 
 from typing_extensions import Self
+
+from ...errors import require
 
 if TYPE_CHECKING:  # --help must not wait for torch
     from torch import nn
@@ -32,6 +35,19 @@ class Style:
     line: Line | None = None
 
 
+class Limit(NamedTuple):
+    """What the value of an option has to be; it stands in the option's type."""
+
+    expected: str
+    holds: Callable[[Any], bool]
+
+
+Count = Annotated[int, Limit("an integer from 1", lambda value: value >= 1)]
+Positive = Annotated[float, Limit("a number above 0", lambda value: 0 < value < math.inf)]
+NonNegative = Annotated[float, Limit("a number from 0", lambda value: 0 <= value < math.inf)]
+Probability = Annotated[float, Limit("a number from 0 to 1", lambda value: 0 <= value <= 1)]
+
+
 @dataclass(frozen=True)
 class Method:
     """A way of training. Its fields are its options, with a help text each.
@@ -42,6 +58,16 @@ class Method:
 
     defaults: ClassVar[Mapping[str, Any]] = {}
     """fields of the run whose defaults it changes, such as ``{"learning_rate": 4e-3}``"""
+
+    authors: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """what the recipe "authors" changes, by benchmark: fields of the run, and "options" """
+
+    def __post_init__(self) -> None:
+        for name, hint in get_type_hints(type(self), include_extras=True).items():
+            for limit in getattr(hint, "__metadata__", ()):
+                if isinstance(limit, Limit):
+                    value = getattr(self, name)
+                    require(name, value, limit.holds(value), limit.expected)
 
     @property
     def style(self) -> Style | None:
@@ -71,6 +97,16 @@ class Method:
         from .learner import OneLoss, cross_entropy
 
         return OneLoss(network, cross_entropy)
+
+
+@dataclass(frozen=True)
+class Classifying(Method):
+    """A method for images with one class each."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Classification only."""
+        return ("classification",)
 
 
 @dataclass(frozen=True)
