@@ -249,6 +249,15 @@ def features(network: nn.Module, images: Tensor) -> tuple[Tensor, Tensor]:
     return entered[-1], logits
 
 
+def last_linear(network: nn.Module) -> nn.Linear:
+    """The layer that turns features into classes, if it is a linear one."""
+    layer = network.get_submodule(classifier(network))
+    if not isinstance(layer, nn.Linear):
+        given = f"{type(network).__name__}, whose last layer is a {type(layer).__name__}"
+        raise ProRandConvError.about("network", given, "a network that ends in a linear layer")
+    return layer
+
+
 def macs(network: nn.Module, image_size: int) -> int:
     """Multiply-accumulates of one image, counted the way the paper's 28.77 M for LeNet is.
 

@@ -3,6 +3,10 @@
 import pytest
 import torch
 
+from prorandconv.lab.data import ImageFormat
+from prorandconv.lab.data.samples import Batch
+from prorandconv.lab.methods.learner import RunInfo
+
 
 @pytest.fixture(autouse=True)
 def seeded():
@@ -36,3 +40,17 @@ def agree():
             torch.testing.assert_close(one, other, rtol=1e-7, atol=1e-9)
 
     return check
+
+
+@pytest.fixture
+def info():
+    """What learners know of a run on images of 16 pixels in five classes."""
+    form = ImageFormat(16, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), False)
+    return RunInfo(form, 5, 1, 10, 4, None, lambda tensor: tensor)
+
+
+@pytest.fixture
+def batch():
+    """Six images of 16 pixels."""
+    labels = torch.tensor([0, 1, 1, 3, 4, 0])
+    return Batch(torch.rand(6, 3, 16, 16) * 4 - 2, labels, torch.zeros(6, dtype=torch.long))

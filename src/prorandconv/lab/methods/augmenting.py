@@ -54,6 +54,18 @@ def from_pixels(pixels: Tensor, format: ImageFormat) -> Tensor:
     return (pixels / 255 - mean) / std
 
 
+def unnormalised(x: Tensor, format: ImageFormat) -> Tensor:
+    """Normalised images as pixels, from 0 to 1 and not clamped."""
+    mean, std = _statistics(x, format)
+    return x * std + mean
+
+
+def normalised(pixels: Tensor, format: ImageFormat) -> Tensor:
+    """Pixels from 0 to 1 as normalised images."""
+    mean, std = _statistics(pixels, format)
+    return (pixels - mean) / std
+
+
 def _statistics(x: Tensor, format: ImageFormat) -> tuple[Tensor, Tensor]:
     mean, std = (torch.tensor(one, device=x.device) for one in (format.mean, format.std))
     return mean.view(1, 3, 1, 1), std.view(1, 3, 1, 1)
