@@ -25,6 +25,8 @@ METHODS = {
     "randaugment": "traditional:RandAugment",
     "augmix": "augmix:AugMix",
     "mixstyle": "mixstyle:MixStyle",
+    "ada": "ada:ADA",
+    "me-ada": "ada:MEADA",
 }
 """Where each method is: a module beside this one, and the class in it."""
 
