@@ -27,6 +27,7 @@ METHODS = {
     "mixstyle": "mixstyle:MixStyle",
     "ada": "ada:ADA",
     "me-ada": "ada:MEADA",
+    "m-ada": "m_ada:MADA",
 }
 """Where each method is: a module beside this one, and the class in it."""
 
