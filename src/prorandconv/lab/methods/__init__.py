@@ -28,6 +28,7 @@ METHODS = {
     "ada": "ada:ADA",
     "me-ada": "ada:MEADA",
     "m-ada": "m_ada:MADA",
+    "l2d": "l2d:L2D",
 }
 """Where each method is: a module beside this one, and the class in it."""
 
