@@ -29,6 +29,7 @@ METHODS = {
     "me-ada": "ada:MEADA",
     "m-ada": "m_ada:MADA",
     "l2d": "l2d:L2D",
+    "jigen": "jigen:JiGen",
 }
 """Where each method is: a module beside this one, and the class in it."""
 
