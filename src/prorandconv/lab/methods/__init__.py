@@ -30,6 +30,7 @@ METHODS = {
     "m-ada": "m_ada:MADA",
     "l2d": "l2d:L2D",
     "jigen": "jigen:JiGen",
+    "sagnet": "sagnet:SagNet",
 }
 """Where each method is: a module beside this one, and the class in it."""
 
