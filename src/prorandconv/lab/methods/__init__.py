@@ -31,6 +31,7 @@ METHODS = {
     "l2d": "l2d:L2D",
     "jigen": "jigen:JiGen",
     "sagnet": "sagnet:SagNet",
+    "fact": "fact:FACT",
 }
 """Where each method is: a module beside this one, and the class in it."""
 
