@@ -32,6 +32,7 @@ METHODS = {
     "jigen": "jigen:JiGen",
     "sagnet": "sagnet:SagNet",
     "fact": "fact:FACT",
+    "pden": "pden:PDEN",
 }
 """Where each method is: a module beside this one, and the class in it."""
 
