@@ -5,10 +5,16 @@ import torch.nn.functional as F
 from prorandconv import ProRandConvError
 from prorandconv.lab.methods import METHODS, method_class
 from prorandconv.lab.methods.augmenting import divergence
+from prorandconv.lab.methods.contract import Classifying
 from prorandconv.lab.models import LeNet
 
-CLASSIFYING = [name for name in METHODS if not name.startswith("ours-")]
-"""Versions of pro-randconv for segmentation are tested in test_ours.py."""
+CLASSIFYING = [
+    name
+    for name in METHODS
+    if not name.startswith("ours-") and not issubclass(method_class(name), Classifying)
+]
+"""Versions of pro-randconv for segmentation are tested in test_ours.py, methods with learners of
+their own in test_rivals.py."""
 
 VARIANTS = [
     *((name, {}) for name in CLASSIFYING),

@@ -16,8 +16,9 @@ from torch import nn
 
 from prorandconv.lab.data.benchmarks.digits import FORMAT
 from prorandconv.lab.data.grown import with_more
+from prorandconv.lab.data.images import Images
 from prorandconv.lab.data.samples import Batch
-from prorandconv.lab.methods import Method, method_class
+from prorandconv.lab.methods import METHODS, Method, method_class
 from prorandconv.lab.methods.learner import Learner, OneLoss, RunInfo, cross_entropy
 from prorandconv.lab.run import checkpoint
 from prorandconv.lab.run.checkpoint import checksum
@@ -27,6 +28,9 @@ from prorandconv.lab.run.state import RunState
 from prorandconv.lab.run.state import derive_seed as derive_seed
 
 BATCH = 8
+CLASSIFYING = [name for name in METHODS if not name.startswith("ours-")]
+EPOCH = 3
+"""Steps of an epoch: a checkpoint after four is in the middle of one."""
 
 
 def network(classes: int = 10, image_size: int = 32) -> nn.Sequential:
@@ -286,14 +290,23 @@ class Trial:
 
     def __init__(self, kind, config, ranks, folder):
         torch.manual_seed(0)
-        info = RunInfo(FORMAT, 10, 1, 1, 8, None, ranks.gather)
+        pixels = torch.arange(16 * 3 * 32 * 32).view(16, 3, 32, 32).mul(37).byte()
+        labels, classes = torch.arange(16) % 10, tuple("0123456789")
+        source = Images.in_memory(pixels, labels, classes=classes, split="train", format=FORMAT)
+        shard = (ranks.own, ranks.count)
+        info = RunInfo(FORMAT, 10, 1, 3, EPOCH, source, ranks.gather, shard)
         make = KINDS[kind] if kind in KINDS else method_class(kind)().learner
         self.run = RunState(config, make(network(), info).train(), ranks)
         self.learner, self.optimisers = self.run.learner, self.run.optimisers
         self.ranks, self.config, self.directory = ranks, config, RunDirectory(Path(folder))
+        self.source = source
 
     def steps(self, first, last):
         for number in range(first, last):
+            if number == first or number % EPOCH == 0:  # an epoch begins, or is entered again
+                self.learner.begin_epoch(
+                    number // EPOCH, self.source, self.run.augmentation, lambda: None
+                )
             generator = torch.Generator().manual_seed(number)
             images = torch.rand(BATCH, 3, 32, 32, generator=generator) * 2 - 1
             labels = torch.randint(10, (BATCH,), generator=generator)
@@ -334,7 +347,7 @@ def resumed(kind, config, ranks, folder):
 def in_each_process(ranks, config, execution):
     """For each kind: whether it was resumed bit for bit, and the weights of all processes."""
     found = {}
-    for kind in KINDS:
+    for kind in (*KINDS, *CLASSIFYING):
         through, other = resumed(kind, config, ranks, execution.runs / kind)
         same = ranks.all_gather(through.state() == other.state())
         found[kind] = (same, ranks.all_gather(through.weights()))

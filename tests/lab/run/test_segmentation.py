@@ -7,7 +7,8 @@ import torch
 
 from prorandconv.errors import ProRandConvError
 from prorandconv.lab.errors import RunError
-from prorandconv.lab.methods import METHODS
+from prorandconv.lab.methods import METHODS, method_class
+from prorandconv.lab.methods.contract import Classifying
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.directory import METRICS
 from prorandconv.lab.run.export import export, metadata
@@ -16,6 +17,8 @@ from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import train
 
 MOVING = {"perspective", "rotate", "autoaugment", "randaugment", "augmix", "mixstyle"}
+CLASSIFYING = {name for name in METHODS if issubclass(method_class(name), Classifying)}
+"""Their refusal is tested in test_rivals.py."""
 
 
 @pytest.fixture
@@ -71,7 +74,7 @@ def test_cosine_stays_as_it_is_within_an_epoch(small_segmentation):
     assert learning_rate(config, 1.9) == learning_rate(config, 1)
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - MOVING))
+@pytest.mark.parametrize("method", sorted(set(METHODS) - MOVING - CLASSIFYING))
 def test_methods_that_leave_pixels_where_they_are_train(method, trained):
     result, _ = trained(method, epochs=1, train_images=16)
     assert 0 <= result["last"]["average"] <= 100
