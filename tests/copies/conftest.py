@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from prorandconv.lab.cli.main import main
+
 
 def noise(height=14, width=18, channels=3, seed=0):
     """A picture that is neither flat nor symmetrical."""
@@ -31,3 +33,16 @@ def tree_bytes():
         return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
 
     return read
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command line; returns exit code, output and errors."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return ended.value.code, printed.out, printed.err
+
+    return call

@@ -5,6 +5,7 @@ import random
 import signal
 import time
 
+import numpy as np
 import pytest
 from filelock import FileLock
 from PIL import Image
@@ -65,6 +66,37 @@ def test_pictures_that_were_added_are_copied_and_others_stay(photos, tmp_path, t
     assert len(after) == len(before) + 4
     copied(photos, tmp_path / "anew")
     assert after == tree_bytes(tmp_path / "anew")
+
+
+@pytest.mark.parametrize("what", ["picture", "mask"])
+def test_copies_of_what_has_changed_are_not_taken_for_done(photos, tmp_path, tree_bytes, what):
+    masks, out = tmp_path / "masks", tmp_path / "out"
+    for path in photos.rglob("*.*"):
+        mask = masks / path.relative_to(photos).with_suffix(".png")
+        mask.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", Image.open(path).size, 1).save(mask)
+    copied(photos, out, masks=masks)
+    before = tree_bytes(out)
+    changed = (photos if what == "picture" else masks) / "cats" / "a.png"
+    with Image.open(changed) as image:
+        Image.fromarray(255 - np.asarray(image)).save(changed)
+    with pytest.raises(DataError, match=r"photos: 1 picture.*changed.*: cats/a.png; .*--renew"):
+        copied(photos, out, masks=masks)
+    assert tree_bytes(out) == before
+    job = Job(photos, out, masks, Settings())
+    outcome = make_copies(job, job.tree(), 1, renew=True)
+    assert (outcome.made, outcome.before) == (1, 3)
+    copied(photos, tmp_path / "anew", masks=masks)
+    assert tree_bytes(out) == tree_bytes(tmp_path / "anew")
+    assert copied(photos, out, masks=masks).made == 0
+
+
+def test_copies_of_pictures_that_are_gone_are_named(photos, tmp_path, run):
+    assert run("augment", photos, tmp_path / "out")[0] == 0
+    (photos / "cats" / "a.png").unlink()
+    code, out, _ = run("augment", photos, tmp_path / "out")
+    assert code == 0
+    assert "copies of pictures that are there no more: 1 (cats/a.png)" in out
 
 
 def test_damaged_pictures_are_told_and_tried_again(photos, tmp_path, tree_bytes):

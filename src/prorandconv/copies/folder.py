@@ -26,7 +26,7 @@ from ..lab.files import WRITING
 from ..lab.progress import progress
 from ..lab.run.signals import end_with_parent
 from .manifest import NAME, Header, Manifest
-from .pictures import copies_of, store
+from .pictures import content_hash, copies_of, store
 from .settings import Settings
 from .tree import Picture, Tree, pictures_in, with_masks
 
@@ -247,33 +247,40 @@ class Outcome:
     Attributes:
         made: how many pictures have got their copies now.
         before: how many had them.
+        orphans: pictures that have copies and are there no more, by name.
         conversions: how many of those made now were converted, by how.
         problems: what is wrong with pictures that have none, by name.
     """
 
     made: int = 0
     before: int = 0
+    orphans: tuple[str, ...] = ()
     conversions: Counter[str] = field(default_factory=Counter)
     problems: dict[str, str] = field(default_factory=dict)
 
 
-def make_copies(job: Job, tree: Tree, workers: int) -> Outcome:
+def make_copies(job: Job, tree: Tree, workers: int, *, renew: bool = False) -> Outcome:
     """Make the copies that are not there yet.
 
     Args:
         job: the folder.
         tree: its pictures.
         workers: processes that make copies.
+        renew: replace the copies of pictures that have changed, or whose masks have.
 
     Raises:
-        DataError: the target has other content, is being worked on, or there is not enough room.
+        DataError: the target has other content, is being worked on, there is not enough room, or
+            a picture has changed since it was copied.
     """
     with _held(job.target):
         manifest = Manifest(job.target)
         manifest.resume(job.header())
         _remove_left_overs(job.target)
+        _forget_changed(job, tree, manifest, renew=renew)
         missing = [p for p in tree.pictures if not manifest.has(p.name, job.targets(p))]
-        outcome = Outcome(before=len(tree.pictures) - len(missing))
+        names = {picture.name for picture in tree.pictures}
+        orphans = tuple(name for name in manifest.sources if name not in names)
+        outcome = Outcome(before=len(tree.pictures) - len(missing), orphans=orphans)
         _refuse_if_too_large(job, missing)
         manifest.begin(job.header())
         total, each = len(tree.pictures), len(job.settings.numbers)
@@ -292,6 +299,27 @@ def make_copies(job: Job, tree: Tree, workers: int) -> Outcome:
         _remove_left_overs(job.target)  # a killed command's processes may have outlived it a moment
         del outcome.conversions[""]
         return outcome
+
+
+def _forget_changed(job: Job, tree: Tree, manifest: Manifest, *, renew: bool) -> None:
+    """Remove the copies of pictures that have changed, or raise an error that names them."""
+    changed = []
+    for picture in tree.pictures:
+        paths = [picture.path, *([picture.mask[0]] if picture.mask else [])]
+        stored = manifest.hashes(picture.name)
+        if stored and all(path.is_file() for path in paths):
+            content, *mask = map(content_hash, paths)
+            if stored != (content, mask[0] if mask else None):
+                changed.append(picture.name)
+    if changed and not renew:
+        shown = ", ".join(changed[:3]) + (", ..." if len(changed) > 3 else "")
+        raise DataError.at(
+            job.source,
+            f"{len(changed):,} picture(s) or masks have changed since they were copied: {shown}",
+            "make their copies anew with --renew, or choose another folder",
+        )
+    for name in changed:
+        manifest.forget(name)
 
 
 def _refuse_if_too_large(job: Job, missing: list[Picture]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +62,10 @@ class Header:
 class _Lines:
     """Where the lines of one picture are, and what they name."""
 
-    spans: list[tuple[int, int]]
-    targets: list[str]
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    hashes: tuple[str, str | None] | None = None
+    """of the picture and its mask"""
 
 
 class Manifest:
@@ -111,7 +113,7 @@ class Manifest:
         Raises:
             DataError: they have other names than they would get now.
         """
-        expected, found = list(targets), self._lines.get(source, _Lines([], [])).targets
+        expected, found = list(targets), self._lines.get(source, _Lines()).targets
         if not set(found) <= set(expected):
             raise DataError.at(
                 self.path,
@@ -120,6 +122,20 @@ class Manifest:
                 "choose another folder",
             )
         return found == expected and all((self.folder / name).exists() for name in expected)
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the pictures that are recorded."""
+        return sorted(self._lines)
+
+    def hashes(self, source: str) -> tuple[str, str | None] | None:
+        """Of a picture and its mask when they were copied; None if they were not."""
+        return self._lines.get(source, _Lines()).hashes
+
+    def forget(self, source: str) -> None:
+        """Remove the copies of a picture, and at the end their lines."""
+        for name in self._lines.pop(source).targets:
+            (self.folder / name).unlink(missing_ok=True)
 
     def add(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Record all copies of a picture; they are written already."""
@@ -148,7 +164,8 @@ class Manifest:
                 new.write(old.read(end - begin))
 
     def _note(self, entry: Mapping[str, Any], begin: int, end: int) -> None:
-        kept = self._lines.setdefault(entry["source"], _Lines([], []))
+        kept = self._lines.setdefault(entry["source"], _Lines())
+        kept.hashes = entry["content"], entry["mask_content"]
         kept.spans.append((begin, end))
         kept.targets += targets_of(entry)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,6 +42,8 @@ class Augment:
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
     workers: OrDefault[int] = None
     """number of processes; does not change the copies (default: one a core, at most 8)"""
+    renew: bool = False
+    """replace the copies of pictures that have changed, or whose masks have"""
     dry_run: bool = False
     """tell how many copies there will be and how much room and time they take, and write nothing"""
 
@@ -55,7 +58,7 @@ class Augment:
         if self.dry_run:
             _tell_beforehand(job, tree, workers, out)
             return 0
-        outcome = make_copies(job, tree, workers)
+        outcome = make_copies(job, tree, workers, renew=self.renew)
         _tell(job, tree, outcome, out)
         return 1 if outcome.problems else 0
 
@@ -132,6 +135,7 @@ def _tell(job: Job, tree: Tree, outcome: Outcome, out: Console) -> None:
         f"{_counted(outcome.made * each, 'copy', 'ies')} of {_counted(outcome.made, 'picture')} "
         f"written{before}; their draws: {job.target / NAME}",
         *(f"{_counted(n, 'picture')}: {how}" for how, n in sorted(outcome.conversions.items())),
+        *_named("copies of pictures that are there no more", outcome.orphans),
         *_left_out(tree),
     ]
     for line in lines:
@@ -144,10 +148,15 @@ def _tell(job: Job, tree: Tree, outcome: Outcome, out: Console) -> None:
 
 
 def _left_out(tree: Tree) -> list[str]:
-    if not tree.left_out:
+    return _named("left out, no pictures by their extension", tree.left_out)
+
+
+def _named(what: str, names: Sequence[str]) -> list[str]:
+    """A line with the number of names and the first of them; none if there are none."""
+    if not names:
         return []
-    names = ", ".join(tree.left_out[:SHOWN]) + (", ..." if len(tree.left_out) > SHOWN else "")
-    return [f"left out, no pictures by their extension: {len(tree.left_out):,} ({names})"]
+    shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+    return [f"{what}: {len(names):,} ({shown})"]
 
 
 def _counted(count: int, one: str, ending: str = "s") -> str:
