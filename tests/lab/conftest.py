@@ -6,6 +6,7 @@ import bz2
 import gzip
 import os
 import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -189,6 +190,29 @@ def mini(mini_cache, own_modules, monkeypatch):
     """digits-mini in a cache of the tests, and the tests' own networks and losses to import."""
     monkeypatch.setenv("PRORANDCONV_CACHE", str(mini_cache))
     return mini_cache
+
+
+@pytest.fixture(scope="session")
+def shared_runs(tmp_path_factory):
+    """A folder of runs that each are trained once a session."""
+    return tmp_path_factory.mktemp("shared")
+
+
+@pytest.fixture
+def trained(shared_runs, tmp_path):
+    """Trains a config once a session; returns a copy of its directory for this test."""
+    from prorandconv.lab.run.config import Execution
+    from prorandconv.lab.run.training import train
+
+    def copy_of(config, runs=None):
+        home = config.directory(shared_runs)
+        if not (home / "result.json").exists():
+            execution = Execution(shared_runs, "cpu", quiet=True, keep_checkpoint=True)
+            train(config, execution)
+        folder = config.directory(tmp_path / "runs" if runs is None else runs)
+        return Path(shutil.copytree(home, folder))
+
+    return copy_of
 
 
 @pytest.fixture

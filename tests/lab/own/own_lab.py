@@ -92,7 +92,7 @@ def without_gradient(network, images, labels, generator):
 
 def recorded(network, images, labels, generator, *, folder: str = ""):
     """Cross-entropy that notes what each process has seen and drawn, the trial step too."""
-    rank = os.environ.get("LOCAL_RANK") or torch.distributed.get_rank()
+    rank = torch.distributed.get_rank()
     drawn = float(torch.rand((), generator=generator))
     with open(Path(folder) / f"rank{rank}.jsonl", "a") as file:
         file.write(json.dumps({"images": len(labels), "drawn": drawn}) + "\n")
@@ -106,7 +106,9 @@ def child(config, runs: str, minutes: float) -> None:
     from prorandconv.lab.run.training import train
 
     torch.set_num_threads(1)
-    execution = Execution(runs=Path(runs), checkpoint_minutes=minutes, quiet=True)
+    execution = Execution(
+        runs=Path(runs), checkpoint_minutes=minutes, quiet=True, keep_checkpoint=True
+    )
     try:
         train(config, execution)
     except StoppedError:

@@ -205,19 +205,46 @@ class Explosion(Method):
         return Exploding(network, info, self.step)
 
 
+class Failing(Simple):
+    """One loss, which is infinite from one step on."""
+
+    def __init__(self, network, info, step):
+        super().__init__(network, info)
+        self.last = step
+        self.register_buffer("done", torch.zeros((), dtype=torch.long))
+
+    def step(self, batch, generator):
+        self.done += 1
+        for losses in super().step(batch, generator):
+            factor = float("inf") if self.done >= self.last else 1.0
+            yield {"network": losses["network"] * factor}
+
+
+@dataclass(frozen=True)
+class Failure(Method):
+    """A method whose loss is infinite after so many steps."""
+
+    step: int = 1
+
+    def learner(self, network, info):
+        return Failing(network, info, self.step)
+
+
 class Noted(Simple):
     """One loss; notes which domains the images of each step are from, and their brightness."""
 
-    def __init__(self, network, info, folder):
+    def __init__(self, network, info, options):
         super().__init__(network, info)
-        self.path = Path(folder) / f"domains{info.shard[0]}.jsonl"
-        self.count = info.domains
+        self.path = Path(options.folder) / f"domains{info.shard[0]}.jsonl"
+        self.count, self.stop = info.domains, options.stop
 
     def step(self, batch, generator):
         brightness = batch.images.mean((1, 2, 3)).tolist()
         line = {"domains": batch.domains.tolist(), "brightness": brightness, "of": self.count}
         with open(self.path, "a") as file:
             file.write(json.dumps(line) + "\n")
+        if len(self.path.read_text().splitlines()) == self.stop:
+            os.kill(os.getpid(), signal.SIGTERM)
         yield from super().step(batch, generator)
 
 
@@ -226,9 +253,11 @@ class Notes(Method):
     """A method that notes the domains it learns from."""
 
     folder: str = ""
+    stop: int = 0
+    """the line at which the process sends itself a signal"""
 
     def learner(self, network, info):
-        return Noted(network, info, self.folder)
+        return Noted(network, info, self)
 
 
 class Growing(Learner):
@@ -238,6 +267,7 @@ class Growing(Learner):
         super().__init__(network)
         size = info.format.image_size
         self.options, self.grown = options, 0
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
         self.images = torch.empty(0, 3, size, size)
         self.labels = torch.empty(0, dtype=torch.int64)
 
@@ -252,8 +282,7 @@ class Growing(Learner):
             images, labels = [], []
             noise = torch.randn(3, 1, 1, generator=generator)
             for x, y in islice(source.batches(32), 2):
-                (Path(self.options.folder) / f"ascent{epoch}-{len(images)}").touch()
-                self.options.wait()
+                self.options.reach(f"ascent{epoch}-{len(images)}")
                 check_stop()
                 x = x.requires_grad_(True)
                 loss = F.cross_entropy(self.network(x), y)
@@ -264,6 +293,8 @@ class Growing(Learner):
         return with_more(source, self.images, self.labels)
 
     def step(self, batch, generator):
+        self.steps += 1
+        self.options.reach(f"step{int(self.steps)}")
         yield {"network": F.cross_entropy(self.network(batch.images), batch.labels)}
 
 
@@ -273,15 +304,16 @@ class Ascent(Method):
 
     folder: str = ""
     stop_in: str = ""
-    """the ascent in which the process sends itself a signal, the first time"""
+    """where the process sends itself a signal, the first time"""
 
     def learner(self, network, info):
         return Growing(network, info, self)
 
-    def wait(self):
-        mark = Path(self.folder) / "stopped"
-        if self.stop_in and (Path(self.folder) / self.stop_in).exists() and not mark.exists():
-            mark.touch()
+    def reach(self, place):
+        folder = Path(self.folder)
+        (folder / place).touch()
+        if place == self.stop_in and not (folder / "stopped").exists():
+            (folder / "stopped").touch()
             os.kill(os.getpid(), signal.SIGTERM)
 
 

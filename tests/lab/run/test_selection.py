@@ -6,13 +6,13 @@ import statistics
 import pytest
 import safetensors.torch
 import torch
-from prorandconv.lab.run.result import RunState
 
 from prorandconv.lab.data.shifts import FAMILIES
 from prorandconv.lab.run.checkpoint import read_state
 from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.directory import BEST, METRICS, RESULT, STATE, RunDirectory
 from prorandconv.lab.run.evaluation import Measured
+from prorandconv.lab.run.state import Progress as RunState
 from prorandconv.lab.run.stored import selected
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import train
