@@ -202,6 +202,7 @@ def shared_runs(tmp_path_factory):
 def trained(shared_runs, tmp_path):
     """Trains a config once a session; returns a copy of its directory for this test."""
     from prorandconv.lab.run.config import Execution
+    from prorandconv.lab.run.directory import RunDirectory
     from prorandconv.lab.run.training import train
 
     def copy_of(config, runs=None):
@@ -210,7 +211,9 @@ def trained(shared_runs, tmp_path):
             execution = Execution(shared_runs, "cpu", quiet=True, keep_checkpoint=True)
             train(config, execution)
         folder = config.directory(tmp_path / "runs" if runs is None else runs)
-        return Path(shutil.copytree(home, folder))
+        shutil.copytree(home, folder)
+        RunDirectory(folder).write_config(config)  # whose data may be elsewhere in this test
+        return folder
 
     return copy_of
 

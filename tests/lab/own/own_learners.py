@@ -18,6 +18,7 @@ from prorandconv.lab.data.benchmarks.digits import FORMAT
 from prorandconv.lab.data.grown import with_more
 from prorandconv.lab.data.images import Images
 from prorandconv.lab.data.samples import Batch
+from prorandconv.lab.errors import RunError
 from prorandconv.lab.methods import METHODS, Method, method_class
 from prorandconv.lab.methods.learner import Learner, OneLoss, RunInfo, cross_entropy
 from prorandconv.lab.run import checkpoint
@@ -384,3 +385,21 @@ def in_each_process(ranks, config, execution):
         same = ranks.all_gather(through.state() == other.state())
         found[kind] = (same, ranks.all_gather(through.weights()))
     return found
+
+
+def disagree(ranks, config, execution):
+    """What the first process raises is raised by all of them, whatever it is."""
+
+    class UnpicklableError(Exception):
+        """Of a class that other processes cannot import."""
+
+    def fail():
+        raise UnpicklableError("no room")
+
+    try:
+        ranks.on_first(fail)
+    except (RunError, UnpicklableError) as error:
+        everyone = ranks.all_gather(str(error).rpartition(": ")[2])
+    assert ranks.any(ranks.own == 1, False) == [True, False]
+    assert ranks.summed([1.0, ranks.own]) == [2.0, 1.0]
+    return everyone, ranks.on_first(lambda: ranks.own)

@@ -1,19 +1,19 @@
 """Averages of the weights: their formulas, batch normalisation, resuming, several processes."""
 
+import json
+
 import pytest
 import safetensors.torch
 import torch
 from torch import nn
 
+from prorandconv.lab.data.samples import Batch
 from prorandconv.lab.methods.learner import OneLoss, cross_entropy
 from prorandconv.lab.run.averaging import WeightAverage
 from prorandconv.lab.run.checkpoint import checksum, read_state
-from prorandconv.lab.run.config import Execution, RunConfig
-from prorandconv.lab.run.directory import BEST, METRICS, RESULT, STATE, RunDirectory
+from prorandconv.lab.run.config import RunConfig
+from prorandconv.lab.run.directory import BEST, RESULT, RunDirectory
 from prorandconv.lab.run.trained import load_trained
-from prorandconv.lab.run.training import train
-
-FILES = (RESULT, METRICS, BEST)
 
 
 def average_of(kind, network, epochs=4):
@@ -27,7 +27,7 @@ def after(kind, values, steps=2):
     average = average_of(kind, network, epochs=len(values) // steps)
     for number, value in enumerate(values):
         network.weight.data.fill_(value)
-        average.take_step(number // steps)
+        average.update(number // steps)
     return average.weights["weight"].item()
 
 
@@ -51,16 +51,20 @@ def normalising():
     return nn.Sequential(nn.Flatten(), nn.Linear(12, 4, bias=False), nn.BatchNorm1d(4))
 
 
+def batch(images):
+    return Batch(images, torch.arange(len(images)) % 4, torch.zeros(len(images)))
+
+
 def test_statistics_of_batch_normalisation_are_those_of_the_average_weights():
     network = normalising()
     average = average_of("swad", network, epochs=1)
     for _ in range(3):
         network[1].weight.data.normal_()
-        average.take_step(0)
-    batches = [(torch.randn(8, 3, 2, 2), torch.arange(8) % 4) for _ in range(5)]
-    with average.in_place(batches):
+        average.update(0)
+    batches = [batch(torch.randn(8, 3, 2, 2)) for _ in range(5)]
+    with average.applied(batches):
         assert torch.equal(network[1].weight, average.weights["1.weight"])
-        hidden = [images.flatten(1) @ average.weights["1.weight"].T for images, _ in batches]
+        hidden = [images.flatten(1) @ average.weights["1.weight"].T for images, _, _ in batches]
         mean = torch.stack([one.mean(0) for one in hidden]).mean(0)
         variance = torch.stack([one.var(0) for one in hidden]).mean(0)
         torch.testing.assert_close(network[2].running_mean, mean)
@@ -70,11 +74,11 @@ def test_statistics_of_batch_normalisation_are_those_of_the_average_weights():
 def test_the_run_goes_on_with_its_own_weights_statistics_and_generators():
     network = normalising()
     average = average_of("ema", network)
-    average.take_step(0)
+    average.update(0)
     network[1].weight.data.normal_()
     before, drawn = checksum(network.state_dict()), torch.get_rng_state()
-    batch = (torch.randn(8, 3, 2, 2, generator=torch.Generator()), torch.arange(8) % 4)
-    with average.in_place([batch]):
+    images = torch.randn(8, 3, 2, 2, generator=torch.Generator())
+    with average.applied([batch(images)]):
         assert checksum(network.state_dict()) != before
     assert checksum(network.state_dict()) == before
     assert network[2].momentum == 0.1
@@ -83,13 +87,8 @@ def test_the_run_goes_on_with_its_own_weights_statistics_and_generators():
 
 def test_without_an_average_nothing_is_kept():
     average = average_of("none", normalising())
-    average.take_step(3)
+    average.update(3)
     assert average.weights == {}
-
-
-def trained(config, runs, **how):
-    folder = config.directory(runs)
-    return train(config, Execution(runs=runs, quiet=True, accelerator="cpu", **how)), folder
 
 
 @pytest.fixture(params=["ema", "swad"])
@@ -104,16 +103,17 @@ def averaged(request, small_run):
 
 
 @pytest.mark.parametrize("which", ["best", "last"])
-def test_the_average_is_what_is_measured_and_loaded(averaged, tmp_path, which):
-    result, folder = trained(averaged(), tmp_path)
+def test_the_average_is_what_is_measured_and_loaded(averaged, trained, which):
+    folder = trained(averaged())
+    result = json.loads((folder / RESULT).read_text())
     found = load_trained(folder, which, trust_code=True).evaluate()
     measured = {name: one.to_mapping() for name, one in found.items()}
     assert measured == result["last" if which == "last" else "best_validation"]["targets"]
 
 
-def test_averaging_changes_no_step(averaged, small_run, tmp_path):
+def test_averaging_changes_no_step(averaged, small_run, trained):
     folders = [
-        trained(config, tmp_path)[1]
+        trained(config)
         for config in (averaged(), small_run("pro-randconv", network="own_lab:normalised"))
     ]
     states = [read_state(RunDirectory(folder))[0] for folder in folders]
@@ -121,34 +121,11 @@ def test_averaging_changes_no_step(averaged, small_run, tmp_path):
     assert checksum(states[0]["average"]["evaluated"]) != checksum(states[1]["best"])
 
 
-def test_a_run_that_was_stopped_ends_with_the_same_bits(averaged, tmp_path):
-    config = averaged(epochs=4)
-    _, folder = trained(config, tmp_path, checkpoint_minutes=0.0)
-    expected = [(folder / name).read_bytes() for name in FILES]
-    (folder / RESULT).unlink()
-    (folder / STATE).unlink()  # the one before it is from within the last epoch
-    state, _ = read_state(RunDirectory(folder))
-    assert state["run"]["step"] > 0
-    trained(config, tmp_path)
-    assert [(folder / name).read_bytes() for name in FILES] == expected
-
-
-def test_two_processes_have_the_average_of_one(small_run, tmp_path):
+def test_two_processes_have_the_average_of_one(small_run, trained):
     found = []
     for devices in (1, 2):
         changes = {"network": "own_lab:plain", "average": "ema", "train_images": 64}
         config = small_run("erm", epochs=2, devices=devices, **changes)
-        found.append(safetensors.torch.load_file(trained(config, tmp_path)[1] / BEST))
+        found.append(safetensors.torch.load_file(trained(config) / BEST))
     for name, value in found[0].items():
         assert torch.allclose(value, found[1][name], atol=1e-5)
-
-
-@pytest.mark.slow
-def test_two_processes_that_were_stopped_end_with_the_same_bits(averaged, tmp_path):
-    config = averaged(epochs=2, devices=2)
-    _, folder = trained(config, tmp_path)
-    expected = [(folder / name).read_bytes() for name in FILES]
-    (folder / RESULT).unlink()
-    (folder / STATE).unlink()
-    trained(config, tmp_path)
-    assert [(folder / name).read_bytes() for name in FILES] == expected

@@ -163,17 +163,10 @@ def test_an_intact_checkpoint_of_something_else_is_set_aside_and_the_previous_on
     write_state(directory, {"number": 0})
     write_state(directory, {"letter": "a"})
 
-    def fits(state):
+    def check(state):
         state["number"] + 1
 
-    state, messages = read_state(directory, fits=fits)
+    state, messages = read_state(directory, check=check)
     assert state == {"number": 0}
     assert "is intact but does not belong to this run" in messages[0]
     assert len(list(directory.path.glob("state.damaged-*.pt"))) == 1
-
-
-def test_a_checkpoint_of_an_earlier_version_is_refused_with_a_sentence(directory):
-    write_state(directory, {"position": {}, "network": {}, "optimiser": {}, "best": {}})
-    with pytest.raises(RunError, match="was written by an earlier version of prorandconv"):
-        read_state(directory)
-    assert (directory.path / STATE).exists()

@@ -12,8 +12,8 @@ def directory(tmp_path):
     return RunDirectory(tmp_path)
 
 
-def test_a_second_process_is_refused(directory):
-    with directory.locked(), pytest.raises(RunError, match="another process is at work"):
+def test_a_second_process_raises_an_error(directory):
+    with directory.locked(), pytest.raises(RunError, match="is in use by another process"):
         RunDirectory(directory.path).locked().__enter__()
 
 

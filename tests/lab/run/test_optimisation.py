@@ -2,7 +2,14 @@ import pytest
 import torch
 
 from prorandconv.lab.run.distributed import Ranks
-from prorandconv.lab.run.optimisation import optimiser_maker, set_learning_rates, update
+from prorandconv.lab.run.optimisation import (
+    NotFiniteError,
+    learning_rate,
+    optimiser_maker,
+    read_losses,
+    set_learning_rates,
+    update,
+)
 
 ONE = Ranks(torch.device("cpu"))
 
@@ -44,3 +51,31 @@ def test_parameters_that_a_loss_does_not_use_stay_as_they_are(make):
     update({"own": (used * frozen).sum()}, {"own": optimiser}, ONE)
     assert used.item() < 1
     assert unused.item() == frozen.item() == 1  # not even weight decay
+
+
+@pytest.mark.parametrize(
+    ("schedule", "done", "expected"),
+    [
+        ("cosine", 0, 0.01),
+        ("cosine", 5, 0.005),
+        ("cosine", 5.9, 0.005),  # which changes between epochs only
+        ("poly", 0, 0.01),
+        ("poly", 2.5, 0.01 * 0.75**0.9),
+        ("constant", 7.5, 0.01),
+    ],
+)
+def test_the_learning_rate_follows_the_schedule(small_run, schedule, done, expected):
+    config = small_run(epochs=10, learning_rate=0.01, schedule=schedule)
+    assert learning_rate(config, done) == pytest.approx(expected)
+
+
+def test_losses_of_steps_are_read_at_once_and_the_first_of_each_counts():
+    steps = [([torch.tensor(0.5), torch.tensor(9.0)], 4), ([torch.tensor(0.25)], 2)]
+    assert read_losses(steps, ONE) == [2.0, 0.5]
+    assert read_losses([], ONE) == []
+
+
+def test_any_loss_that_is_not_finite_is_named_with_those_of_its_step():
+    steps = [([torch.tensor(1.0)], 2), ([torch.tensor(3.0), torch.tensor(float("nan"))], 2)]
+    with pytest.raises(NotFiniteError, match=r"the loss is 3\.0 and nan"):
+        read_losses(steps, ONE)

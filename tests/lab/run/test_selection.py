@@ -9,22 +9,13 @@ import torch
 
 from prorandconv.lab.data.shifts import FAMILIES
 from prorandconv.lab.run.checkpoint import read_state
-from prorandconv.lab.run.config import Execution
-from prorandconv.lab.run.directory import BEST, METRICS, RESULT, STATE, RunDirectory
-from prorandconv.lab.run.evaluation import Measured
-from prorandconv.lab.run.state import Progress as RunState
+from prorandconv.lab.run.directory import BEST, METRICS, RESULT, RunDirectory
+from prorandconv.lab.run.evaluation import EpochMetrics
+from prorandconv.lab.run.state import Progress
 from prorandconv.lab.run.stored import selected
 from prorandconv.lab.run.trained import load_trained
-from prorandconv.lab.run.training import train
 from prorandconv.lab.study.plan import Reading
 from prorandconv.lab.tasks import Accuracy
-
-FILES = (RESULT, METRICS, BEST)
-
-
-def trained(config, runs):
-    folder = config.directory(runs)
-    return train(config, Execution(runs=runs, quiet=True)), folder
 
 
 def metrics(folder):
@@ -39,16 +30,16 @@ def same(one, other):
     return all(torch.equal(value, other[name]) for name, value in one.items())
 
 
-def test_shifted_validation_is_measured_by_family_at_each_epoch(small_run, tmp_path):
-    _, folder = trained(small_run("erm", shifted_validation=True, epochs=2), tmp_path)
+def test_shifted_validation_is_measured_by_family_at_each_epoch(small_run, trained):
+    folder = trained(small_run("erm", shifted_validation=True, epochs=2))
     for line in metrics(folder):
         assert tuple(line["shifted"]) == tuple(FAMILIES)
         assert line["val_shifted"] == statistics.fmean(line["shifted"].values())
 
 
-def test_measuring_shifts_changes_no_weight(small_run, tmp_path):
-    _, plain = trained(small_run("erm", epochs=2), tmp_path)
-    _, measured = trained(small_run("erm", epochs=2, shifted_validation=True), tmp_path)
+def test_measuring_shifts_changes_no_weight(small_run, trained):
+    plain = trained(small_run("erm", epochs=2))
+    measured = trained(small_run("erm", epochs=2, shifted_validation=True))
     assert plain != measured
     assert same(weights(plain), weights(measured))
     assert "val_shifted" not in metrics(plain)[0]
@@ -66,26 +57,26 @@ def accuracy(percent):
 
 def ended(accuracies):
     """The state of a run whose epochs had these accuracies: plain, and under two shifts."""
-    state = RunState()
+    state = Progress()
     for right, one, other in accuracies:
         state.images_seen = 1
-        state.end_epoch(Measured(accuracy(right), {}, None, {"a": one, "b": other}), 0.1)
+        state.end_epoch(EpochMetrics(accuracy(right), {}, None, {"a": one, "b": other}), 0.1)
     return state
 
 
 def test_each_choice_takes_its_own_epoch_and_of_equal_ones_the_first():
     state = ended([(80, 10.0, 50.0), (90, 10.0, 20.0), (90, 30.0, 30.0), (70, 0.0, 0.0)])
-    assert state.chosen_epochs() == {"best_validation": 2, "best_shifted": 1, "last": 4}
+    assert state.selected_epochs() == {"best_validation": 2, "best_shifted": 1, "last": 4}
 
 
 @pytest.mark.parametrize(("earlier", "oracle"), [(40, 3), (70, 2)])
 def test_the_oracle_is_the_best_of_all_epochs_with_measured_targets(earlier, oracle):
-    state = RunState()
+    state = Progress()
     for right, target in ((80, None), (90, None), (70, 60), (60, 50)):
         state.images_seen = 1
         targets = None if target is None else {"t": accuracy(target)}
         average = None if target is None else float(target)
-        state.end_epoch(Measured(accuracy(right), targets, average, {}), 0.1)
+        state.end_epoch(EpochMetrics(accuracy(right), targets, average, {}), 0.1)
     figures = state.figures("accuracy", ["t"], {2: {"t": accuracy(earlier)}})
     assert figures["best_validation"]["average"] == earlier
     assert figures["last"]["average"] == 50
@@ -94,9 +85,10 @@ def test_the_oracle_is_the_best_of_all_epochs_with_measured_targets(earlier, ora
 
 
 @pytest.mark.parametrize("select", ["val", "val-shifted", "last"])
-def test_the_selected_weights_are_written_and_their_figures_are_read(select, small_run, tmp_path):
+def test_the_selected_weights_are_written_and_their_figures_are_read(select, small_run, trained):
     config = small_run("erm", select=select, shifted_validation=True, network="own_lab:plain")
-    result, folder = trained(config, tmp_path)
+    folder = trained(config)
+    result = json.loads((folder / RESULT).read_text())
     name = {"val": "best_validation", "val-shifted": "best_shifted", "last": "last"}[select]
     assert result["selected"] == name
     assert selected(result) == result[name]
@@ -108,18 +100,9 @@ def test_the_selected_weights_are_written_and_their_figures_are_read(select, sma
     assert Reading(config, targets).value(result) == pytest.approx(result[name]["average"])
 
 
-def test_all_choices_survive_a_stop_between_epochs(small_run, tmp_path):
-    config = small_run("erm", select="val-shifted", learning_rate=0.3, epochs=4)
-    _, folder = trained(config, tmp_path)
-    expected = [(folder / name).read_bytes() for name in FILES]
-    (folder / RESULT).unlink()
-    (folder / STATE).unlink()  # the previous checkpoint is one epoch older
-    trained(config, tmp_path)
-    assert [(folder / name).read_bytes() for name in FILES] == expected
-
-
-def test_weights_of_another_choice_are_kept_in_the_checkpoint(small_run, tmp_path):
-    result, folder = trained(small_run("erm", select="last", epochs=3), tmp_path)
+def test_weights_of_another_choice_are_kept_in_the_checkpoint(small_run, trained):
+    folder = trained(small_run("erm", select="last", epochs=3))
+    result = json.loads((folder / RESULT).read_text())
     state, _ = read_state(RunDirectory(folder))
     best = result["best_validation"]["epoch"]
     assert set(state["others"]) == {best} - {3}

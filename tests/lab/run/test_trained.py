@@ -11,17 +11,15 @@ import torch
 from PIL import Image
 
 from prorandconv import ProRandConvError
-from prorandconv.lab import Execution, load_trained, train
+from prorandconv.lab import load_trained
 from prorandconv.lab.errors import DataError, RunError
 from prorandconv.lab.run.directory import BEST, CONFIG, METADATA, PREVIOUS, RESULT, STATE
 
 
 @pytest.fixture
-def done(own_data, tmp_path):
+def done(own_data, trained):
     """The directory of a finished run on a user's folder."""
-    config = own_data.config()
-    train(config, Execution(runs=tmp_path / "runs", quiet=True))
-    return config.directory(tmp_path / "runs")
+    return trained(own_data.config())
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 import errno
 import json
-import math
 import os
 
 import pytest
@@ -8,21 +7,19 @@ import torch
 from PIL import Image
 
 from prorandconv import ProRandConvError
-from prorandconv.lab.errors import DataError, DivergedError
-from prorandconv.lab.run.checkpoint import checksum, network_weights, read_state, write_state
+from prorandconv.lab.errors import DataError
+from prorandconv.lab.run.checkpoint import checksum
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.directory import (
     BEST,
     METRICS,
-    PREVIOUS,
     RESULT,
     STATE,
     RunDirectory,
     RunError,
-    notes,
 )
 from prorandconv.lab.run.distributed import Ranks
-from prorandconv.lab.run.optimisation import learning_rate, replay, try_step
+from prorandconv.lab.run.optimisation import try_step
 from prorandconv.lab.run.signals import StopRequest
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import Run, train
@@ -38,10 +35,10 @@ def outcome(folder):
 
 
 @pytest.fixture
-def done(small_run, tmp_path):
+def done(small_run, trained, tmp_path):
     config = small_run()
-    result = train(config, Execution(runs=tmp_path, quiet=True))
-    return config, config.directory(tmp_path), result
+    folder = trained(config, tmp_path)
+    return config, folder, json.loads((folder / RESULT).read_text())
 
 
 def test_a_directory_holds_what_the_design_says(done):
@@ -119,81 +116,10 @@ def test_another_seed_gives_other_weights(done, small_run, tmp_path):
     assert (config.directory(tmp_path) / BEST).read_bytes() != (folder / BEST).read_bytes()
 
 
-@pytest.mark.parametrize("both", [False, True])
-def test_a_damaged_checkpoint_costs_time_but_no_bit(done, tmp_path, capsys, both):
-    config, folder, _ = done
-    expected = outcome(folder)
-    (folder / RESULT).unlink()
-    for name in (STATE, PREVIOUS) if both else (STATE,):
-        content = bytearray((folder / name).read_bytes())
-        content[len(content) // 2] ^= 1
-        (folder / name).write_bytes(content)
-    train(config, Execution(runs=tmp_path))
-    messages = capsys.readouterr().err
-    assert "state.pt is damaged" in messages
-    assert ("starts over" in messages) == both
-    assert outcome(folder) == expected
-
-
-def test_checkpoints_of_another_network_are_set_aside_and_training_starts_over(
-    done, small_run, tmp_path, capsys
-):
-    config, folder, _ = done
-    expected = outcome(folder)
-    other = small_run(network="own_lab:plain")
-    train(other, Execution(runs=tmp_path, quiet=True))
-    (folder / RESULT).unlink()
-    for name in (STATE, PREVIOUS):
-        (folder / name).write_bytes((other.directory(tmp_path) / name).read_bytes())
-    train(config, Execution(runs=tmp_path, quiet=True))
-    assert "does not belong to this run (other weights" in capsys.readouterr().err
-    assert len(notes(folder)) == 3
-    assert outcome(folder) == expected
-
-
-def test_a_run_in_use_is_refused(small_run, tmp_path):
+def test_a_run_in_use_raises_an_error(small_run, tmp_path):
     config = small_run()
     directory = RunDirectory(config.directory(tmp_path))
-    with directory.locked(), pytest.raises(RunError, match="another process is at work"):
-        train(config, Execution(runs=tmp_path, quiet=True))
-
-
-def test_weights_that_are_not_finite_end_the_run_and_never_reach_a_checkpoint(small_run, tmp_path):
-    config = small_run("own_learners:Explosion", options={"step": 15})
-    with pytest.raises(DivergedError, match="not finite in epoch 2"):
-        train(config, Execution(runs=tmp_path, quiet=True, checkpoint_minutes=0))
-    folder = config.directory(tmp_path)
-    state, messages = read_state(RunDirectory(folder))
-    assert messages == []
-    assert (state["run"]["epoch"], state["run"]["step"]) == (1, 4)
-    assert all(torch.isfinite(value).all() for value in network_weights(state).values())
-    assert not (folder / RESULT).exists()
-
-
-def test_the_step_that_failed_is_kept(small_run, tmp_path):
-    config = small_run("own_lab:weighted", options={"weight": 1e30, "power": 2})
-    with pytest.raises(RunError, match="the loss is inf in epoch 1, step 1"):
-        train(config, Execution(runs=tmp_path, quiet=True))
-    loss = replay(config.directory(tmp_path), trust_code=True)
-    assert math.isinf(loss.item())
-    assert loss.requires_grad
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ("train", "other training images of mnist"),
-        ("val", "other validation images of mnist"),
-        ("fonts", "other test images of fonts"),
-    ],
-)
-def test_a_run_is_not_resumed_with_other_images(done, tmp_path, changed, message):
-    config, folder, _ = done
-    (folder / RESULT).unlink()
-    directory = RunDirectory(folder)
-    state, _ = read_state(directory)
-    write_state(directory, {**state, "data": state["data"] | {changed: "other"}})
-    with pytest.raises(RunError, match=message):
+    with directory.locked(), pytest.raises(RunError, match="is in use by another process"):
         train(config, Execution(runs=tmp_path, quiet=True))
 
 
@@ -206,7 +132,7 @@ def test_a_run_is_not_resumed_with_other_images(done, tmp_path, changed, message
         ("own_lab:demanding", "which raises AttributeError: 'Sequential' object has no attribute"),
     ],
 )
-def test_a_method_that_does_not_fit_is_refused_before_the_first_step(
+def test_a_method_that_does_not_fit_raises_an_error_before_the_first_step(
     small_run, tmp_path, method, found
 ):
     with pytest.raises(ProRandConvError, match=f"method: got .{method}, {found}"):
@@ -220,13 +146,13 @@ def test_the_trial_of_a_method_leaves_no_trace_in_the_run(small_run, tmp_path):
 
     def state():
         """Dropout draws, and batch normalisation counts."""
-        return checksum([run.learner.state_dict(), run.generators.own()])
+        return checksum([run.state.learner.state_dict(), run.state.generators()])
 
     before = state()
-    images, labels = next(iter(run.data.batches(run.ranks, torch.Generator())))
-    try_step(config, run.learner, images, labels)
+    batch = next(run.data.batches(run.ranks, torch.Generator()).with_domains())
+    try_step(config, run.state.learner, batch)
     assert state() == before
-    next(run.learner.train().step(images, labels, None))  # which a trial is not
+    next(run.state.learner.train().step(batch, None))  # which a trial is not
     assert state() != before
 
 
@@ -240,28 +166,11 @@ def test_a_full_disk_at_the_timing_does_not_end_a_run(small_run, tmp_path, capsy
     assert "timing.jsonl could not be written: No space left on device" in capsys.readouterr().err
 
 
-def test_a_damaged_checkpoint_is_noted_and_told_though_nothing_else_is(done, tmp_path, capsys):
-    config, folder, _ = done
-    (folder / RESULT).unlink()
-    (folder / STATE).write_bytes(b"nonsense")
-    train(config, Execution(runs=tmp_path, quiet=True))
-    (line,) = notes(folder)
-    assert "state.pt is damaged (UnpicklingError while reading it); set aside as" in line
-    assert "state.pt is damaged" in capsys.readouterr().err
-
-
 def test_one_image_of_each_class_is_too_few_and_said_so(mini, write, tmp_path):
     write.tree(tmp_path / "own", ("one", "two"), ("cat", "dog"), count=1, size=32)
     config = RunConfig.paper("folder", "one", "erm", data_root=tmp_path / "own", epochs=1)
     with pytest.raises(DataError, match="no images for the val split; some class needs two images"):
         train(config, Execution(runs=tmp_path / "runs", quiet=True))
-
-
-def test_the_learning_rate_follows_a_cosine():
-    config = RunConfig.paper("digits", epochs=10)
-    assert learning_rate(config, 0) == 0.01
-    assert learning_rate(config, 5) == pytest.approx(0.005)
-    assert 0 < learning_rate(config, 9) < 0.001
 
 
 def test_several_sources_and_one_target_are_the_same_code(mini, write, tmp_path):
@@ -321,16 +230,3 @@ def test_a_run_on_photos_is_trained_and_used_at_its_own_size(own_data, tmp_path)
     found = trained.evaluate()["two"].to_mapping()
     assert found == result["best_validation"]["targets"]["two"]
     assert train(config, Execution(runs=tmp_path, quiet=True)) == result
-
-
-def test_a_run_with_jitter_trains_on_other_images_and_resumes(small_run, tmp_path):
-    execution = Execution(runs=tmp_path, quiet=True)
-    plain, jittered = small_run("erm"), small_run("erm", jitter=0.5)
-    for config in (plain, jittered):
-        train(config, execution)
-    expected = outcome(jittered.directory(tmp_path))
-    assert expected[BEST] != outcome(plain.directory(tmp_path))[BEST]
-    (jittered.directory(tmp_path) / RESULT).unlink()
-    (jittered.directory(tmp_path) / STATE).unlink()
-    train(jittered, execution)
-    assert outcome(jittered.directory(tmp_path)) == expected

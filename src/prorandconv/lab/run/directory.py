@@ -5,18 +5,17 @@ from __future__ import annotations
 import errno
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
 from safetensors import safe_open
 
 from ...errors import ProRandConvError
 from ..errors import RunError
-from ..files import WRITING, replacing
+from ..files import WRITING, locked, replacing
 from .config import PATH_FIELDS, RunConfig
 from .stored import Result, read_result
 
@@ -51,39 +50,37 @@ class RunDirectory:
 
     @contextmanager
     def locked(self, *, wait: bool = False) -> Iterator[None]:
-        """Hold the directory; the kernel lets go of it when the process ends, however it ends.
+        """Hold the directory; the kernel releases it when the process ends, however it ends.
 
         Args:
-            wait: wait for another process to finish, instead of refusing.
+            wait: wait for another process to end, instead of raising an error.
         """
-        lock = FileLock(self.path / LOCK, timeout=-1 if wait else 0)
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
-        except Timeout as error:
-            raise RunError.at(
-                self.path,
-                "another process is at work on this run",
-                "wait until it has ended, or start it with --wait",
-            ) from error
-        except OSError as error:
-            raise self._unwritable(self.path, error) from error
-        try:
+        remedy = "wait until it has ended, or start it with --wait"
+        busy = RunError.at(self.path, "is in use by another process", remedy)
+        with ExitStack() as held:
+            try:
+                held.enter_context(locked(self.path / LOCK, busy, wait=wait))
+            except OSError as error:
+                raise self._unwritable(self.path, error) from error
             for left_over in self.path.glob(f"{WRITING}*"):
                 left_over.unlink(missing_ok=True)
             yield
-        finally:
-            lock.release()
 
     def in_use(self) -> bool:
-        """Whether a process is at work on the run."""
-        if not (self.path / LOCK).exists():
-            return False
+        """Whether another process holds the directory."""
+        return (self.path / LOCK).exists() and not self._if_free(lambda: None)
+
+    def _if_free(self, action: Callable[[], None]) -> bool:
+        """Do something while the directory is held; False if another process holds it."""
+        busy = RunError()
         try:
-            with FileLock(self.path / LOCK, timeout=0):
-                return False
-        except Timeout:
-            return True
+            with locked(self.path / LOCK, busy):
+                action()
+        except RunError as error:
+            if error is not busy:
+                raise
+            return False
+        return True
 
     def remove_checkpoints(self) -> None:
         """Remove what a finished run no longer needs."""
@@ -130,25 +127,25 @@ class RunDirectory:
 
     def write_config(self, config: RunConfig) -> None:
         """Write the config, unless the directory is that of another run."""
-        own, stored = config.to_mapping(), None
+        values, stored = config.to_mapping(), None
         with suppress(OSError, ValueError):  # one that is missing or damaged is written again
             stored = json.loads((self.path / CONFIG).read_text())
         if isinstance(stored, dict):
-            self.refuse_other_config(own, stored, CONFIG)
-        self.write_json(CONFIG, own)
+            self.check_same_config(values, stored, CONFIG)
+        self.write_json(CONFIG, values)
 
-    def refuse_other_config(
-        self, own: Mapping[str, Any], stored: Mapping[str, Any], file: str
+    def check_same_config(
+        self, config: Mapping[str, Any], stored: Mapping[str, Any], file: str
     ) -> None:
-        """Refuse a file of another run than the one that this directory is for.
+        """Raise if a file is that of another run than the one that this directory is for.
 
         Args:
-            own: the run's config, in plain values.
+            config: the run's config, as JSON values.
             stored: the config that the file has.
             file: its name.
         """
-        for name in own.keys() & stored.keys() - {*PATH_FIELDS, "format", "devices", "nodes"}:
-            one, other = own[name], stored[name]
+        for name in config.keys() & stored.keys() - {*PATH_FIELDS, "format", "devices", "nodes"}:
+            one, other = config[name], stored[name]
             if name == "options":  # of which there may be more by now
                 shared = one.keys() & other.keys()
                 one, other = ({k: v for k, v in o.items() if k in shared} for o in (one, other))
@@ -171,13 +168,13 @@ class RunDirectory:
         import safetensors.torch
 
         path = self.path / BEST
-        own = config.identity
+        data = config.identity
         about = {
             "network": config.network,
-            "classes": own.classes,
-            "image_size": own.image_size,
-            "mean": own.mean,
-            "std": own.std,
+            "classes": data.classes,
+            "image_size": data.image_size,
+            "mean": data.mean,
+            "std": data.std,
             "epoch": epoch,
         }
         plain = {name: weight.contiguous() for name, weight in weights.items()}
@@ -195,12 +192,7 @@ def run_directories(folder: Path) -> list[Path]:
 
 
 def note(run: Path, messages: Iterable[str]) -> None:
-    """Add messages to a run's notes; a full disk is no reason to end it.
-
-    Args:
-        run: the run's directory.
-        messages: a line each.
-    """
+    """Add messages to a run's notes, a line each; a full disk is no reason to end it."""
     now = time.strftime("%Y-%m-%d %H:%M:%S")
     lines = [f"{now} {message}\n" for message in messages]
     if lines:
@@ -230,9 +222,6 @@ def prunable(runs: Iterable[Path]) -> list[Prunable]:
 
     Checkpoints of unfinished runs are what they resume from, and where the best weights are
     missing or damaged a checkpoint still holds them.
-
-    Args:
-        runs: directories of runs.
     """
     found = []
     for run in runs:
@@ -243,18 +232,9 @@ def prunable(runs: Iterable[Path]) -> list[Prunable]:
 
 
 def prune(one: Prunable) -> bool:
-    """Remove a run's checkpoints; False if a process is at work on the run.
-
-    Args:
-        one: the run.
-    """
-    try:
-        with FileLock(one.run / LOCK, timeout=0):
-            for path in one.files:
-                path.unlink(missing_ok=True)
-    except Timeout:
-        return False
-    return True
+    """Remove a run's checkpoints; False if another process uses the run."""
+    directory = RunDirectory(one.run)
+    return directory._if_free(directory.remove_checkpoints)
 
 
 def _intact(weights: Path) -> bool:

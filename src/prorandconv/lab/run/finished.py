@@ -27,8 +27,8 @@ def finished(
 ) -> Finished | None:
     """The result of a run, if it is done.
 
-    Reports and predictions need no data, and neither does this: missing data is reported, not
-    refused.
+    Reports and predictions need no data, and neither does this: missing data is reported, and is
+    no error.
 
     Args:
         config: the run.
@@ -43,7 +43,7 @@ def finished(
     result = directory.result()
     if result is None:
         return None
-    directory.refuse_other_config(config.to_mapping(), result["config"], RESULT)
+    directory.check_same_config(config.to_mapping(), result["config"], RESULT)
     stored = result["data"]
     try:
         benchmark = open_benchmark(config)

@@ -134,7 +134,7 @@ def load_trained(
     if not (directory.path / CONFIG).exists():
         raise ProRandConvError.about("run", str(run), f"a run's directory, with {CONFIG} in it")
     config = RunConfig.read(directory.path / CONFIG, trust_code=trust_code)
-    _refuse_edited(directory, config)
+    _check_unedited(directory, config)
     config.check_same_code()
     network = learner_of(config, network_of(config)).network
     weights = _best(directory) if which == "best" else network_weights(_checkpoint(directory))
@@ -146,11 +146,11 @@ def load_trained(
     return Trained(config, network.eval(), device)
 
 
-def _refuse_edited(directory: RunDirectory, config: RunConfig) -> None:
+def _check_unedited(directory: RunDirectory, config: RunConfig) -> None:
     """A config.json that was changed by hand describes another run than the weights are from."""
     result = directory.result()
     if result is not None:
-        directory.refuse_other_config(config.to_mapping(), result["config"], RESULT)
+        directory.check_same_config(config.to_mapping(), result["config"], RESULT)
         own = list(config.identity.classes)
         if result.get("classes", own) != own:  # a config of before they were part of it
             raise RunError.at(

@@ -1,5 +1,8 @@
 """Image files to classes: folders, batches, and files that are no images."""
 
+import json
+
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -9,6 +12,7 @@ from prorandconv import ProRandConvError
 from prorandconv.lab import tasks as classification
 from prorandconv.lab.data import ImageFormat
 from prorandconv.lab.run.predict import image_files, predict
+from prorandconv.lab.run.trained import load_trained
 
 FORMAT = ImageFormat(8, (0.5,) * 3, (0.5,) * 3, base_augmentation=False)
 COLOURS = ("red", "green", "blue")
@@ -97,3 +101,55 @@ def test_folders_are_searched_at_any_depth_and_other_files_left_out(tmp_path):
 def test_a_folder_without_images_is_told(tmp_path):
     (one,) = predict(ByColour(), FORMAT, COLOURS, [tmp_path])
     assert one.problem == "a folder without image files"
+
+
+@pytest.fixture
+def segmenting(small_segmentation, trained):
+    """The directory of a run that segments."""
+    return trained(small_segmentation("erm"))
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    home = tmp_path / "pictures"
+    for name, size in (("a/one.png", (30, 45)), ("b/one.png", (20, 20)), ("b/grey.png", (8, 9))):
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shape = size if name.endswith("grey.png") else (*size, 3)
+        Image.fromarray(np.random.default_rng(0).integers(0, 256, shape, np.uint8)).save(path)
+    (home / "b" / "broken.png").write_bytes(b"no image")
+    return home
+
+
+def test_labels_and_overlays_have_the_size_of_their_image(segmenting, pictures, tmp_path):
+    output = tmp_path / "out"
+    found = list(load_trained(segmenting, trust_code=True).segment([pictures], output))
+    assert [one.path.name for one in found if one.problem] == ["broken.png"]
+    for one in found:
+        if not one.problem:
+            size = Image.open(one.path).size
+            labels, overlay = Image.open(one.labels), Image.open(one.overlay)
+            assert labels.size == overlay.size == size
+            assert np.array(labels).max() < 4
+            assert sum(one.shares.values()) == pytest.approx(1)
+    assert len(list(output.iterdir())) == 6  # equal names of two folders do not collide
+
+
+def test_the_command_writes_files_and_says_which(segmenting, pictures, tmp_path, run):
+    code, printed, errors = run(
+        *("predict", segmenting, pictures / "a", "--output", tmp_path / "out"),
+        *("--format", "json", "--trust-code"),
+    )
+    (one,) = json.loads(printed)
+    assert (code, errors) == (0, "")
+    assert one["labels"] == str(tmp_path / "out" / "one-labels.png")
+    assert one["problem"] == ""
+
+
+def test_a_bad_file_is_named_and_the_exit_code_is_1(segmenting, pictures, tmp_path, run):
+    code, printed, errors = run(
+        *("predict", segmenting, pictures, "--output", tmp_path / "out", "--trust-code")
+    )
+    assert code == 1
+    assert "broken.png: not an image" in errors
+    assert printed.count("-overlay.png") == 3

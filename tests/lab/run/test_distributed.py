@@ -14,9 +14,9 @@ import safetensors.torch
 import torch
 
 from prorandconv.lab.errors import RunError
-from prorandconv.lab.run import distributed as processes
+from prorandconv.lab.run import distributed
 from prorandconv.lab.run.config import Execution
-from prorandconv.lab.run.directory import BEST, METRICS, RESULT, STATE
+from prorandconv.lab.run.directory import BEST, METRICS, STATE
 from prorandconv.lab.run.training import train
 
 START = "from prorandconv.lab.cli.main import main; main()"
@@ -57,31 +57,6 @@ def test_each_process_has_its_own_share_and_draws_and_the_first_one_writes(small
     assert len(list((tmp_path / "runs").rglob("state.pt"))) == 1
 
 
-def test_two_processes_go_on_with_their_own_generators(small_run, tmp_path):
-    config = small_run("pro-randconv", epochs=2, devices=2)
-    execution = Execution(runs=tmp_path, accelerator="cpu", quiet=True)
-    train(config, execution)
-    folder = config.directory(tmp_path)
-    expected = [(folder / name).read_bytes() for name in (RESULT, METRICS, BEST)]
-    (folder / RESULT).unlink()
-    (folder / STATE).unlink()
-    train(config, execution)
-    assert [(folder / name).read_bytes() for name in (RESULT, METRICS, BEST)] == expected
-
-
-def test_two_processes_segment_and_go_on_bit_for_bit(small_segmentation, tmp_path):
-    config = small_segmentation("ours-move", epochs=2, devices=2)
-    execution = Execution(runs=tmp_path, accelerator="cpu", quiet=True)
-    train(config, execution)
-    folder = config.directory(tmp_path)
-    expected = [(folder / name).read_bytes() for name in (RESULT, METRICS, BEST)]
-    assert {line["images"] for line in lines(folder / METRICS)} == {56}  # whole batches
-    (folder / RESULT).unlink()
-    (folder / STATE).unlink()
-    train(config, execution)
-    assert [(folder / name).read_bytes() for name in (RESULT, METRICS, BEST)] == expected
-
-
 def test_torchrun_starts_the_processes_as_well(small_run, tmp_path, mini):
     config = small_run("erm", network="own_lab:plain", epochs=1, devices=2)
     (tmp_path / "config.json").write_text(json.dumps(config.to_mapping()))
@@ -107,23 +82,95 @@ def test_torchrun_starts_the_processes_as_well(small_run, tmp_path, mini):
     assert lines(config.directory(tmp_path / "runs") / METRICS)[0]["images"] == 320
 
 
-def test_a_process_of_torchrun_leaves_the_others_when_its_work_is_done(
-    small_run, tmp_path, monkeypatch
+TORCHRUN = {"TORCHELASTIC_RUN_ID": "1", "RANK": "2", "LOCAL_RANK": "0", "WORLD_SIZE": "4"}
+SRUN = {
+    "SLURM_PROCID": "3",
+    "SLURM_LOCALID": "1",
+    "SLURM_STEP_NUM_TASKS": "4",
+    "SLURM_STEP_NODELIST": "gpu[007-008,011]",
+    "SLURM_JOB_ID": "4012345",
+}
+
+
+@pytest.fixture
+def variables(monkeypatch):
+    """Sets the variables of a process that another program has started."""
+    for name in (*TORCHRUN, *SRUN, "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+
+    def set_them(given):
+        for name, value in given.items():
+            monkeypatch.setenv(name, value)
+
+    return set_them
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, None),
+        (TORCHRUN, ("torchrun", 2, 0, 4)),
+        (SRUN, ("srun", 3, 1, 4)),
+        (SRUN | {"SLURM_STEP_NUM_TASKS": "1"}, None),  # srun with one process
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, None),  # a batch script, not within srun
+    ],
+)
+def test_a_process_knows_which_of_those_it_is_that_a_program_has_started(
+    variables, given, expected
 ):
-    done = []
-    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setattr(processes, "_joined", lambda *_: "fabric")
-    monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: done.append("left"))
-    config, execution = small_run("erm", devices=2), Execution(runs=tmp_path, accelerator="cpu")
-    assert processes.in_processes(lambda *given: done.append(given[0]), config, execution) is None
-    assert done == ["fabric", "left"]
+    variables(given)
+    assert distributed.started() == expected
+    assert distributed.is_first() == (expected is None)
 
 
-def test_a_wrong_number_of_processes_is_named(small_run, tmp_path, monkeypatch):
-    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    with pytest.raises(ValueError, match="the 4 processes that torchrun has started"):
+@pytest.mark.parametrize(
+    ("nodes", "first"),
+    [("gpu[007-008,011]", "gpu007"), ("gpu3", "gpu3"), ("one,two", "one"), ("a-b[1,5],c", "a-b1")],
+)
+def test_processes_of_srun_meet_on_the_first_node(variables, nodes, first):
+    variables(SRUN | {"SLURM_STEP_NODELIST": nodes})
+    assert distributed._meeting_point("srun") == f"tcp://{first}:17345"
+    variables({"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "5"})
+    assert distributed._meeting_point("srun") == "tcp://10.0.0.1:5"
+
+
+@pytest.mark.slow
+def test_srun_starts_the_processes_and_only_the_first_one_speaks(small_run, tmp_path, mini):
+    config = small_run("erm", network="lenet", epochs=1, devices=2)
+    (tmp_path / "config.json").write_text(json.dumps(config.to_mapping()))
+    port = distributed.free_port()
+    command = [sys.executable, "-c", START, "train", "--accelerator", "cpu"]
+    command += ["--config", str(tmp_path / "config.json"), "--runs", str(tmp_path / "runs")]
+    place = {"SLURM_STEP_NODELIST": "localhost", "MASTER_PORT": str(port)}
+    both = [
+        subprocess.Popen(
+            command,
+            env={
+                **os.environ,
+                **SRUN,
+                **place,
+                "SLURM_STEP_NUM_TASKS": "2",
+                "SLURM_PROCID": str(rank),
+                "SLURM_LOCALID": str(rank),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (0, 1)
+    ]
+    printed = [process.communicate(timeout=300) for process in both]
+    assert [process.returncode for process in both] == [0, 0], printed
+    assert config.hash in printed[0][0]
+    assert printed[1] == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "program"), [(TORCHRUN, "torchrun"), (SRUN, "srun")], ids=["torchrun", "srun"]
+)
+def test_a_wrong_number_of_processes_is_named(small_run, tmp_path, variables, given, program):
+    variables(given)
+    with pytest.raises(ValueError, match=f"the 4 processes that {program} has started"):
         train(small_run("erm", devices=2), Execution(runs=tmp_path))
 
 
@@ -155,15 +202,14 @@ def test_a_signal_while_two_processes_start_saves_and_stops(mini, tmp_path):
 
 
 def test_machines_that_cannot_find_each_other_are_refused(small_run, tmp_path, monkeypatch):
-    for name in processes.MEETING_POINTS:
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(RunError, match="nodes: got 2, expected 1, or a start by torchrun or SLURM"):
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    with pytest.raises(RunError, match="nodes: got 2, expected 1, or a start by torchrun or srun"):
         train(small_run("erm", nodes=2), Execution(runs=tmp_path, accelerator="cpu"))
 
 
 def test_processes_wait_for_each_other_only_so_long(small_run, tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "JOINING", timedelta(seconds=1))
-    variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(processes.free_port())}
+    monkeypatch.setattr(distributed, "JOINING", timedelta(seconds=1))
+    variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(distributed.free_port())}
     for name, value in (variables | {"NODE_RANK": "0", "LOCAL_RANK": "0"}).items():
         monkeypatch.setenv(name, value)
     with pytest.raises(RunError, match=r"2 with 1 process.* expected all of them to join within"):
@@ -175,3 +221,12 @@ def test_a_process_that_is_killed_is_named(small_run, tmp_path):
     config = small_run("own_lab:killed", options={"folder": str(tmp_path)}, devices=2)
     with pytest.raises(RunError, match=r"process \d of the run has ended \(SIGKILL\)"):
         train(config, Execution(runs=tmp_path / "runs", accelerator="cpu", quiet=True))
+
+
+@pytest.mark.slow
+def test_processes_agree_on_values_and_errors_of_the_first_one(small_run, tmp_path):
+    from own_learners import disagree
+
+    execution = Execution(runs=tmp_path, accelerator="cpu", quiet=True)
+    found = distributed.run_on_ranks(disagree, small_run("erm", devices=2), execution)
+    assert found == (["no room", "no room"], 0)

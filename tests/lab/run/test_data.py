@@ -5,6 +5,7 @@ import shutil
 import pytest
 import torch
 
+from prorandconv.lab.data.samples import Batch
 from prorandconv.lab.errors import DataError
 from prorandconv.lab.run.data import benchmark_of, learner_of, network_of
 
@@ -14,7 +15,8 @@ def test_network_and_learner_need_no_data(own_data):
     shutil.rmtree(own_data.root)
     learner = learner_of(config, network_of(config))
     images = torch.zeros(2, 3, 224, 224)
-    (losses,) = learner.step(images, torch.tensor([0, 1]), torch.Generator())
+    batch = Batch(images, torch.tensor([0, 1]), torch.tensor([0, 0]))
+    (losses,) = learner.step(batch, torch.Generator())
     assert learner.network(images).shape == (2, 2)
     assert torch.isfinite(losses["network"])
 
