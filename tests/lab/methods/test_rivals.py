@@ -57,7 +57,7 @@ def test_two_epochs_on_digits_mini_beat_chance(name, small_run, tmp_path):
     best = max(line["val_accuracy"] for line in lines)
     assert best > 40
     trained = load_trained(folder, trust_code=True)
-    validation = trained.benchmark.load(("mnist",), "val").limited(100)
+    validation = trained.benchmark.load(("mnist",), "val").subset(100)
     found = evaluate(trained.network, validation, get_task("classification"))
     assert found.score == best
 
