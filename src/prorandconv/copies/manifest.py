@@ -69,11 +69,7 @@ class _Lines:
 
 
 class Manifest:
-    """The manifest of a folder of copies.
-
-    Args:
-        folder: of the copies.
-    """
+    """The manifest of a folder of copies."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / NAME

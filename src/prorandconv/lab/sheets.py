@@ -168,12 +168,7 @@ def scene_rows(
 
 
 def scene_sheet(scenes: Scenes, count: int) -> Image.Image:
-    """Scenes at even distances in a set, with their classes beside and over them.
-
-    Args:
-        scenes: the set.
-        count: how many scenes, a row each.
-    """
+    """Scenes at even distances in a set, with their classes beside and over them."""
     colours = colours_of(scenes.classes)
     rows, positions = [], even(len(scenes), count)
     (fetched,) = scenes.fetch([torch.tensor(positions)])

@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 
 from prorandconv.lab.data import DataError
-from prorandconv.lab.data.folders import images_in, spelling
+from prorandconv.lab.data.folders import images_in, normalised_name
 
 
 def test_spellings_differ_in_case_and_separators_only():
-    assert spelling("Real World") == spelling("real_world") == spelling("Real-World")
-    assert spelling("art") != spelling("artpainting")
+    assert (
+        normalised_name("Real World")
+        == normalised_name("real_world")
+        == normalised_name("Real-World")
+    )
+    assert normalised_name("art") != normalised_name("artpainting")
 
 
 def test_a_missing_root_is_named(open_benchmark, tmp_path):

@@ -87,7 +87,7 @@ def test_a_mask_that_does_not_fit_is_named_before_training_and_by_the_check(root
     benchmark = get_benchmark("segfolder", root)
     with pytest.raises(DataError, match=message):
         benchmark.load("two", "test")
-    (problem,) = benchmark.domain("two").examine().problems
+    (problem,) = benchmark.domain("two").verify().problems
     with pytest.raises(DataError, match=message):
         raise DataError(problem)
 

@@ -106,7 +106,7 @@ class DataCheck(OneBenchmark):
         for report in reports:
             if report.where is None:
                 table.add_row(report.name, "", "absent")
-            for part, counts in report.findings.counts.items():
+            for part, counts in report.counts.items():
                 published = published_total(benchmark, report.name, part)
                 cells = [report.name, part, f"{sum(counts):,}"]
                 if benchmark.published:
@@ -116,7 +116,7 @@ class DataCheck(OneBenchmark):
                 table.add_row(*cells)
         out.print(table)
         for report in reports:
-            for note in report.findings.notes:
+            for note in report.notes:
                 out.print(f"{report.name}: {note}", style="dim", highlight=False)
         problems = [problem for report in reports for problem in report.problems]
         for problem in problems:

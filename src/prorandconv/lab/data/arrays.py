@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..errors import DataError
-from .benchmark import Counts, Domain, Findings
+from .benchmark import CheckReport, Counts, Domain
 from .images import Images
 from .readers import DIGITS, Arrays, npz_names, read_npz
 from .samples import ImageFormat
@@ -50,15 +50,7 @@ def in_folders(
     folders: Sequence[str] = ("",),
     read_labels: Callable[..., NDArray[np.int64]] | None = None,
 ) -> Layout:
-    """Parts in files of their own, all in one of several folders.
-
-    Args:
-        description: how users see it.
-        files: names of the files of each part.
-        read: called with their paths.
-        folders: within the benchmark's folder.
-        read_labels: called with their paths.
-    """
+    """Parts in files of their own, all in one of several folders."""
 
     def find(folder: Path, part: str) -> list[Path]:
         for inner in folders:
@@ -159,7 +151,7 @@ class ArrayDomain(Domain):
         looked = " or ".join(self.layouts())
         raise DataError(f"domain {self.name!r} has no {part} images: looked for {looked}")
 
-    def examine(self) -> Findings:
+    def verify(self) -> CheckReport:
         """Read every part that is there."""
         counts: dict[str, tuple[int, ...]] = {}
         problems = []
@@ -169,7 +161,7 @@ class ArrayDomain(Domain):
                 counts[part] = tuple(np.bincount(labels, minlength=DIGITS).tolist())
             except DataError as error:
                 problems.append(str(error))
-        return Findings(counts, tuple(dict.fromkeys(problems)))
+        return CheckReport(self.name, self.where(), counts, tuple(dict.fromkeys(problems)))
 
     def load(self, split: Split) -> Images:
         """The images of a split, resized, in memory."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -73,10 +73,12 @@ PHOTO_RECIPE = Recipe(
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What was found by reading all of a domain."""
+class CheckReport:
+    """What reading all of a domain has shown; without a place, the domain is missing."""
 
-    counts: Counts
+    name: str
+    where: Path | None = None
+    counts: Counts = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     """what must be fixed, each with its path and a remedy"""
     notes: tuple[str, ...] = ()
@@ -111,7 +113,7 @@ class Domain(ABC):
         """Count the images of each class; reads labels only."""
 
     @abstractmethod
-    def examine(self) -> Findings:
+    def verify(self) -> CheckReport:
         """Read and decode everything."""
 
     @abstractmethod
@@ -219,38 +221,24 @@ class Benchmark:
         return samples
 
 
-@dataclass(frozen=True)
-class DomainReport:
-    """What a domain holds, what it should hold, and what is wrong with it."""
-
-    name: str
-    where: Path | None
-    findings: Findings
-    problems: tuple[str, ...] = ()
-    """what must be fixed, counts that differ from the published ones included"""
-
-
-def check(benchmark: Benchmark) -> Iterator[DomainReport]:
-    """Read and decode all of a benchmark's data.
+def check(benchmark: Benchmark) -> Iterator[CheckReport]:
+    """Read and decode all of a benchmark's data, and compare it with what was published.
 
     Yields:
         A report for each domain, as soon as it is done; missing extras are left out.
     """
     for name, domain in benchmark.members.items():
-        where = domain.where()
-        if where is None:
-            if not domain.extra:
-                yield DomainReport(name, None, Findings({}))
-            continue
-        findings = domain.examine()
-        yield DomainReport(
-            name, where, findings, (*findings.problems, *_miscounts(benchmark, name, findings))
-        )
+        if domain.where() is not None:
+            report = domain.verify()
+            problems = (*report.problems, *_miscounts(benchmark, name, report.counts))
+            yield replace(report, problems=problems)
+        elif not domain.extra:
+            yield CheckReport(name)
 
 
-def _miscounts(benchmark: Benchmark, domain: str, findings: Findings) -> Iterator[str]:
+def _miscounts(benchmark: Benchmark, domain: str, counted: Counts) -> Iterator[str]:
     published = benchmark.published.get(domain, {})
-    for part, counts in findings.counts.items():
+    for part, counts in counted.items():
         expected = published.get(part)
         if isinstance(expected, int) and expected != sum(counts):
             yield (

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
 
 from ..errors import DataError, did_you_mean
-from .benchmark import PHOTO_RECIPE, Benchmark, Counts, Domain, Findings, Published, Recipe
+from .benchmark import PHOTO_RECIPE, Benchmark, CheckReport, Counts, Domain, Published, Recipe
 from .decoding import SUFFIXES
 from .images import Images
 from .inspection import inspect, verified
-from .samples import ImageFormat
+from .samples import ImageFormat, Samples
 from .splits import PublishedList, Split, find_lists, stratified_split
-from .stores import ImageFile, Options
+from .stores import File, FileState, ImageFile, Options
 
 _NOT_DATA = frozenset({"thumbs.db", "desktop.ini"})
 
@@ -22,23 +24,23 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
-def spelling(name: str) -> str:
+def normalised_name(name: str) -> str:
     """What is left of a folder's name without case, spaces, dashes and underscores.
 
     Example:
-        >>> spelling("Real World") == spelling("real_world") == spelling("RealWorld")
-        True
+        >>> normalised_name("Real World"), normalised_name("real_world")
+        ('realworld', 'realworld')
     """
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 
 def folder_of(root: Path, *names: str) -> Path:
     """A benchmark's folder in the data root, or the root itself if it has such a name."""
-    wanted = {spelling(name) for name in names}
+    wanted = {normalised_name(name) for name in names}
     for path in _listed(root) if root.is_dir() else ():
-        if spelling(path.name) in wanted and path.is_dir():
+        if normalised_name(path.name) in wanted and path.is_dir():
             return path
-    return root if spelling(root.name) in wanted else root / names[0]
+    return root if normalised_name(root.name) in wanted else root / names[0]
 
 
 def _listed(folder: Path) -> list[Path]:
@@ -64,12 +66,7 @@ def sub_folders(folder: Path) -> list[Path]:
 
 
 def domains_in(root: Path, layout: str) -> list[Path]:
-    """The folders of a user's own domains, of which there must be two.
-
-    Args:
-        root: what they are in.
-        layout: of the whole, for messages.
-    """
+    """The folders of a user's own domains, of which there must be two."""
     if not root.is_dir():
         problem = "a file, not a folder" if root.exists() else "no such folder"
         raise DataError.at(root, problem, f"expected {layout} in a folder")
@@ -105,40 +102,126 @@ def images_in(folder: Path) -> list[Path]:
     return paths
 
 
-@dataclass(frozen=True)
-class FolderDomain(Domain):
-    """A domain whose classes are folders of images.
+AnyFile = TypeVar("AnyFile", bound=File)
 
-    The test split is all of the domain's images: a target is never trained on. Training and
-    validation images follow the published lists where there are some, else a stratified 90/10
-    split.
+
+@dataclass(frozen=True)
+class FileDomain(Domain, Generic[AnyFile]):
+    """A domain of files, decoded when they are needed.
+
+    The test split is all of them: a target is never trained on.
 
     Attributes:
         name: the domain's name.
-        folder: the benchmark's folder.
-        spellings: what the domain's folder may be called.
+        folder: the folder that it is looked for in.
         classes: names of the classes, in order of their labels.
         format: how the images reach the network.
         options: how files are read.
-        class_spellings: other names of class folders, and the class each stands for.
-        published_lists: whether lists of training and validation images are looked for.
         upright: turn images as their EXIF orientations say.
     """
 
     name: str
     folder: Path
-    spellings: tuple[str, ...]
     classes: tuple[str, ...]
     format: ImageFormat
     options: Options
+    upright: bool = field(default=False, kw_only=True)
+    needs: ClassVar = "some class needs two images or more, of which one is for validation"
+    """of a domain that cannot be trained on"""
+
+    @property
+    def home(self) -> Path:
+        """The folder that the files are in."""
+        return self.folder / self.name
+
+    @property
+    def size(self) -> int | None:
+        """Side in pixels that images are resized to; None keeps the size of each."""
+        return self.format.image_size
+
+    @property
+    def checked(self) -> str:
+        """What else is looked for in a file: a change of it means another look."""
+        return "upright" * self.upright
+
+    @abstractmethod
+    def files(self) -> dict[str, AnyFile]:
+        """All files by their names within the domain, in order."""
+
+    @abstractmethod
+    def splits(self, files: Mapping[str, AnyFile]) -> tuple[dict[Split, Sequence[str]], str]:
+        """Names of the training and validation files, if there are some, and the rule."""
+
+    @abstractmethod
+    def samples(self, files: Sequence[AnyFile], split: Split) -> Samples:
+        """Samples of files."""
+
+    def remarks(self, states: Sequence[FileState]) -> tuple[list[str], list[str]]:
+        """Further problems and notes about what is in the files."""
+        return [], []
+
+    def verify(self) -> CheckReport:
+        """Decode every file."""
+        try:
+            files = self.files()
+            splits, rule = self.splits(files)
+        except DataError as error:
+            return CheckReport(self.name, self.where(), problems=(str(error),))
+        seen = inspect(list(files.values()), self.size, self.options, title=self.name)
+        counts = [f"{len(names)} {split}" for split, names in splits.items()]
+        problems, notes = self.remarks(list(seen.values()))
+        notes = [f"split: {', '.join([rule, *counts])}", *notes]
+        notes += [f"{file.paths[0]}: {s.conversion}" for file, s in seen.items() if s.conversion]
+        turned = sum(state.turned for state in seen.values())
+        notes += [f"{turned} image(s) are turned as their EXIF entries say"] if turned else []
+        broken = [state.problem for state in seen.values() if state.problem]
+        return CheckReport(
+            self.name, self.where(), self.counts(), (*broken, *problems), tuple(notes)
+        )
+
+    def load(self, split: Split) -> Samples:
+        """The samples of a split, once all of the domain's files are known to be intact."""
+        files = self.files()
+        contents = verified(
+            self.home,
+            list(files.values()),
+            self.size,
+            self.options,
+            title=self.name,
+            checked=self.checked,
+        )
+        known = dict(zip(files, contents, strict=True))
+        names = files if split == "test" else self.splits(files)[0].get(split, ())
+        if not names:
+            raise DataError.at(
+                self.home,
+                f"no images for the {split} split",
+                self.needs,
+            )
+        return self.samples([known[name] for name in names], split)
+
+
+@dataclass(frozen=True)
+class FolderDomain(FileDomain[ImageFile]):
+    """A domain whose classes are folders of images.
+
+    Training and validation images follow the published lists where there are some, else a
+    stratified 90/10 split.
+
+    Attributes:
+        spellings: what the domain's folder may be called.
+        class_spellings: other names of class folders, and the class each stands for.
+        published_lists: whether lists of training and validation images are looked for.
+    """
+
+    spellings: tuple[str, ...] = ()
     class_spellings: Mapping[str, str] = field(default_factory=dict)
     published_lists: bool = False
-    upright: bool = False
 
     def where(self) -> Path | None:
         """The domain's folder; None if it is missing."""
-        wanted = {spelling(name) for name in (self.name, *self.spellings)}
-        found = [path for path in sub_folders(self.folder) if spelling(path.name) in wanted]
+        wanted = {normalised_name(name) for name in (self.name, *self.spellings)}
+        found = [path for path in sub_folders(self.folder) if normalised_name(path.name) in wanted]
         # a user's domains may differ in case alone
         return min(found, key=lambda path: path.name != self.name, default=None)
 
@@ -156,11 +239,11 @@ class FolderDomain(Domain):
         home = self.where()
         if home is None:
             raise self.not_found()
-        known = {spelling(name): name for name in self.classes}
-        known.update((spelling(k), v) for k, v in self.class_spellings.items())
+        known = {normalised_name(name): name for name in self.classes}
+        known.update((normalised_name(k), v) for k, v in self.class_spellings.items())
         found: dict[str, Path] = {}
         for path in sub_folders(home):
-            name = known.get(spelling(path.name))
+            name = known.get(normalised_name(path.name))
             if name is None:
                 hint = did_you_mean(path.name, self.classes)
                 known_classes = ", ".join(self.classes)
@@ -193,24 +276,8 @@ class FolderDomain(Domain):
         """Count the images of each class."""
         return {"all": tuple(len(images_in(path)) for path in self.class_folders().values())}
 
-    def examine(self) -> Findings:
-        """Decode every image."""
-        try:
-            files = self.files()
-            training, validation, rule = self.train_val_split(files)
-        except DataError as error:
-            return Findings({}, (str(error),))
-        size = self.format.image_size
-        seen = inspect(list(files.values()), size, self.options, title=self.name)
-        notes = [f"split: {rule}, {len(training)} train, {len(validation)} val"]
-        notes += [f"{one.path}: {s.conversion}" for one, s in seen.items() if s.conversion]
-        broken = tuple(state.problem for state in seen.values() if state.problem)
-        return Findings(self.counts(), broken, tuple(notes))
-
-    def train_val_split(
-        self, files: Mapping[str, ImageFile]
-    ) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-        """Names of the training and validation images, and the rule of the split."""
+    def splits(self, files: Mapping[str, ImageFile]) -> tuple[dict[Split, Sequence[str]], str]:
+        """By the published lists or by class; see :meth:`FileDomain.splits`."""
         lists = find_lists(self.folder, (self.name, *self.spellings))
         if self.published_lists and lists is not None:
             training, validation = (self._listed(one, files) for one in lists)
@@ -218,16 +285,30 @@ class FolderDomain(Domain):
                 raise DataError.at(
                     lists[1].path, f"{min(both)} is in the training list too", "correct the lists"
                 )
-            return training, validation, f"published lists in {lists[0].path.parent}"
-        names = tuple(files)
+            return (
+                {"train": training, "val": validation},
+                f"published lists in {lists[0].path.parent}",
+            )
+        names = list(files)
         one, other = stratified_split(names, [file.label for file in files.values()])
-        rule = "stratified 90/10 by hash, seed 0"
-        return tuple(names[i] for i in one), tuple(names[i] for i in other), rule
+        chosen: dict[Split, Sequence[str]] = {
+            "train": [names[i] for i in one],
+            "val": [names[i] for i in other],
+        }
+        return chosen, "stratified 90/10 by hash, seed 0"
+
+    def samples(self, files: Sequence[ImageFile], split: Split) -> Images:
+        """Images with the labels of their folders."""
+        return Images.in_files(
+            files, self.options, classes=self.classes, split=split, format=self.format
+        )
 
     def _listed(self, listed: PublishedList, files: Mapping[str, ImageFile]) -> tuple[str, ...]:
         names = []
         for folder, file, label in listed.entries():
-            own = next((c for c in self.classes if spelling(c) == spelling(folder)), folder)
+            own = next(
+                (c for c in self.classes if normalised_name(c) == normalised_name(folder)), folder
+            )
             name = f"{self.name}/{own}/{file}"
             if name not in files:
                 raise DataError.at(
@@ -241,37 +322,6 @@ class FolderDomain(Domain):
                 )
             names.append(name)
         return tuple(names)
-
-    def load(self, split: Split) -> Images:
-        """The images of a split, once all of the domain's files are known to be intact."""
-        files = self.files()
-        folder, size = self.folder / self.name, self.format.image_size
-        contents = verified(
-            folder,
-            list(files.values()),
-            size,
-            self.options,
-            title=self.name,
-            checked="upright" if self.upright else "",
-        )
-        files = {file.name: file for file in contents}
-        names: Iterable[str] = files
-        if split != "test":
-            training, validation, _ = self.train_val_split(files)
-            names = training if split == "train" else validation
-            if not names:
-                raise DataError.at(
-                    self.folder / self.name,
-                    f"no images for the {split} split",
-                    "some class needs two images or more, of which one is for validation",
-                )
-        return Images.in_files(
-            [files[name] for name in names],
-            self.options,
-            classes=self.classes,
-            split=split,
-            format=self.format,
-        )
 
 
 def photo_format(recipe: Recipe, options: Options) -> ImageFormat:
@@ -318,10 +368,10 @@ def folder_benchmark(
             domain: FolderDomain(
                 domain,
                 folder,
-                spellings,
                 classes,
                 form,
                 options,
+                spellings=spellings,
                 class_spellings=class_spellings or {},
                 published_lists=published_lists,
                 upright=user_data,

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import DataError
-from .benchmark import Benchmark, Counts, Domain, Findings, Published, Recipe
+from .benchmark import Benchmark, Counts, Domain, Published, Recipe
 from .decoding import SUFFIXES
-from .folders import images_in, photo_format
-from .inspection import inspect, verified
+from .folders import FileDomain, images_in, photo_format
 from .masks import LabelIds, MaskEncoding
-from .samples import ImageFormat
 from .scenes import Scenes, absent_classes, shares, total
-from .splits import SPLITS, Split, block_split
-from .stores import Options, SceneFile
+from .splits import Split, block_split
+from .stores import FileState, Options, SceneFile
 
 ROBUSTNET_RECIPE = Recipe(
     image_size=768,
@@ -34,26 +32,26 @@ ROBUSTNET_RECIPE = Recipe(
 
 
 @dataclass(frozen=True)
-class SceneDomain(Domain):
-    """A domain whose scenes are pairs of files, an image and a mask.
+class SceneDomain(FileDomain[SceneFile]):
+    """A domain whose scenes are pairs of files, an image and a mask, in a folder of its name.
 
     Attributes:
-        name: the domain's name.
-        folder: the domain's folder.
-        classes: names of the classes, in order of their labels.
-        format: how the scenes reach the network.
-        options: how files are read.
         encoding: how masks are written.
-        upright: turn images and masks as their EXIF orientations say.
     """
 
-    name: str
-    folder: Path
-    classes: tuple[str, ...]
-    format: ImageFormat
-    options: Options
     encoding: MaskEncoding
-    upright: bool = False
+    size = None
+    needs = "a source needs two scenes or more; published targets are only measured on"
+
+    @property
+    def home(self) -> Path:
+        """The folder that the files are in."""
+        return self.folder
+
+    @property
+    def checked(self) -> str:
+        """How masks are read."""
+        return repr(self.encoding) + " upright" * self.upright
 
     def where(self) -> Path | None:
         """The domain's folder; None if it is missing."""
@@ -67,17 +65,15 @@ class SceneDomain(Domain):
             DataError: a partner is missing.
         """
 
-    def split(self, split: Split, names: Sequence[str]) -> list[str]:
-        """Names of the scenes of a split; the test split is all of them.
-
-        Args:
-            split: which split.
-            names: of all scenes.
-        """
-        if split == "test":
-            return list(names)
-        training, validation = block_split(names)
-        return [names[i] for i in (training if split == "train" else validation)]
+    def splits(self, files: Mapping[str, SceneFile]) -> tuple[dict[Split, Sequence[str]], str]:
+        """By blocks of neighbours; see :meth:`FileDomain.splits`."""
+        names = list(files)
+        one, other = block_split(names)
+        chosen: dict[Split, Sequence[str]] = {
+            "train": [names[i] for i in one],
+            "val": [names[i] for i in other],
+        }
+        return chosen, "blocks of neighbours by hash, seed 0"
 
     def files(self) -> dict[str, SceneFile]:
         """All scenes by name, in order."""
@@ -88,53 +84,22 @@ class SceneDomain(Domain):
             for name, (image, mask) in self.pairs().items()
         }
 
+    def samples(self, files: Sequence[SceneFile], split: Split) -> Scenes:
+        """Scenes with their masks."""
+        return Scenes.in_files(
+            files, self.options, classes=self.classes, split=split, format=self.format
+        )
+
     def counts(self) -> Counts:
         """Count the scenes; which classes are in them is not looked at."""
         return {part: (len(self.files()),) for part in self.parts()}
 
-    def examine(self) -> Findings:
-        """Decode every image and every mask."""
-        try:
-            files = self.files()
-        except DataError as error:
-            return Findings({}, (str(error),))
-        seen = inspect(list(files.values()), None, self.options, title=self.name)
-        names = list(files)
-        notes = [f"split: {len(self.split(s, names))} {s}" for s in SPLITS if self.split(s, names)]
-        notes += [f"{one.image}: {s.conversion}" for one, s in seen.items() if s.conversion]
-        problems = [state.problem for state in seen.values() if state.problem]
-        labels = total(state.labels for state in seen.values())
-        notes.append(f"pixels: {shares(labels, self.classes)}")
-        if self.upright and (absent := absent_classes(labels, self.classes)):
-            problems.append(f"{self.folder}: {absent}")
-        return Findings(self.counts(), tuple(problems), tuple(notes))
-
-    def load(self, split: Split) -> Scenes:
-        """The scenes of a split, once all files of the domain are known to fit together."""
-        files = self.files()
-        contents = verified(
-            self.folder,
-            list(files.values()),
-            None,
-            self.options,
-            title=self.name,
-            checked=repr(self.encoding) + " upright" * self.upright,
-        )
-        known = dict(zip(files, contents, strict=True))
-        names = self.split(split, list(files))
-        if not names:
-            raise DataError.at(
-                self.folder,
-                f"no scenes for the {split} split",
-                "a source needs two scenes or more; published targets are only measured on",
-            )
-        return Scenes.in_files(
-            [known[name] for name in names],
-            self.options,
-            classes=self.classes,
-            split=split,
-            format=self.format,
-        )
+    def remarks(self, states: Sequence[FileState]) -> tuple[list[str], list[str]]:
+        """The pixels of each class, and of a user's own scenes a class that never occurs."""
+        labels = total(state.labels for state in states)
+        absent = absent_classes(labels, self.classes) if self.upright else ""
+        problems = [f"{self.folder}: {absent}"] if absent else []
+        return problems, [f"pixels: {shares(labels, self.classes)}"]
 
 
 @dataclass(frozen=True)

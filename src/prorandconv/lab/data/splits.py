@@ -109,12 +109,7 @@ class PublishedList:
 
 
 def find_lists(folder: Path, names: Sequence[str]) -> tuple[PublishedList, PublishedList] | None:
-    """The training and validation lists of a domain, in the benchmark's folder or one below.
-
-    Args:
-        folder: the benchmark's folder.
-        names: what the domain may be called.
-    """
+    """The training and validation lists of a domain, in the benchmark's folder or one below."""
     for place in (folder, *sorted(path for path in folder.glob("[!._]*") if path.is_dir())):
         for name in names:
             train = place / f"{name}_train_kfold.txt"

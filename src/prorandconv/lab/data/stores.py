@@ -109,9 +109,6 @@ class Store(Protocol):
     def fetch(self, indices: Sequence[Tensor]) -> Iterator[Fetched]:
         """Read batches.
 
-        Args:
-            indices: positions of the images of each batch.
-
         Yields:
             ``(n, 1 or 3, S, S)``, or a list of ``(1 or 3, S, S)``; of scenes ``(4, H, W)``: red,
             green, blue, and the class of each pixel or ``UNLABELLED``.
@@ -231,6 +228,8 @@ class FileState:
     """a hash of its bytes"""
     conversion: str = ""
     """what is done with a file that is not 8-bit grey or RGB"""
+    turned: bool = False
+    """whether it was turned as its EXIF orientation says"""
     labels: Mapping[int, int] = field(default_factory=dict)
     """of a scene, the number of pixels of each class"""
     problem: str = ""
@@ -284,7 +283,7 @@ class _Files(Dataset[FileState]):
         if self.size is not None:
             pixels = resize(pixels[None], self.size)[0]
         content = hashing.hexdigest()[:32] if hashing else ""
-        return FileState(pixels, content, found.conversion, found.labels)
+        return FileState(pixels, content, found.conversion, found.turned, found.labels)
 
 
 def _packed(states: list[FileState]) -> tuple[list[tuple[FileState, torch.Size]], Tensor]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...errors import ProRandConvError
 from ..data import Images, Options, Split
-from ..data.folders import images_in, spelling, sub_folders
+from ..data.folders import images_in, normalised_name, sub_folders
 from ..data.images import labelled
 from ..data.inspection import verified
 from ..data.stores import ImageFile
@@ -65,16 +65,16 @@ def _in_a_folder(model: Model, root: Path) -> Images:
             f"{len(classes)} {got}",
             f"{outputs}, one for each output of MODEL; --classes FILE names them in their order",
         )
-    labels = {spelling(name): label for label, name in enumerate(classes)}
+    labels = {normalised_name(name): label for label, name in enumerate(classes)}
     for name, path in folders.items():
-        if spelling(name) not in labels:
+        if normalised_name(name) not in labels:
             shown = ", ".join(classes[:20]) + (" ..." if len(classes) > 20 else "")
             hint = did_you_mean(name, classes)
             raise DataError.at(
                 path, f"not one of the model's classes {shown}", f"rename or remove it{hint}"
             )
     files = [
-        ImageFile(f"{name}/{path.name}", path, labels[spelling(name)], upright=True)
+        ImageFile(f"{name}/{path.name}", path, labels[normalised_name(name)], upright=True)
         for name, folder in folders.items()
         for path in images_in(folder)
     ]

@@ -137,7 +137,7 @@ def test_unfit_scenes_of_gtav_are_left_out_and_the_check_says_so(tmp_path):
     for root, scenes in (("one", 3), ("two", 6)):
         domain = get_benchmark("gtav", tmp_path / root).members["gtav"]
         assert len(domain.load("test")) == scenes
-        found = domain.examine()
+        found = domain.verify()
         assert found.problems == ()
         assert found.counts == {"all": (scenes,)}
         assert "62 scenes are left out" in found.notes[-1]

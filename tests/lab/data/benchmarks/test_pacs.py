@@ -70,5 +70,5 @@ def test_wrong_lists_are_named(open_benchmark, pacs, train, val, message):
 def test_the_split_of_real_pacs_is_what_it_always_was(real_root):
     found = get_benchmark("pacs", real_root)
     files = found.domain("photo").files()
-    train, val, _ = found.domain("photo").train_val_split(files)
+    train, val = found.domain("photo").splits(files)[0].values()
     assert (len(train), len(val)) == (1503, 167)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..benchmark import Benchmark, Counts, Domain, Findings, Published
+from ..benchmark import Benchmark, CheckReport, Counts, Domain, Published
 from ..folders import photo_format
 from ..samples import ImageFormat
 from ..scene_folders import ROBUSTNET_RECIPE
@@ -107,8 +107,8 @@ class _DrawnDomain(Domain):
     def counts(self) -> Counts:
         return {part: (count,) for part, count in SCENES.items()}
 
-    def examine(self) -> Findings:
-        return Findings(self.counts())
+    def verify(self) -> CheckReport:
+        return CheckReport(self.name, self.where(), self.counts())
 
     def load(self, split: Split) -> Scenes:
         random = np.random.default_rng([STYLES.index(self.name), SPLITS.index(split)])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import DataError
-from ..benchmark import Benchmark, Domain, Findings, Published
+from ..benchmark import Benchmark, Domain, Published
 from ..decoding import list_images
 from ..folders import folder_of, photo_format
 from ..masks import (
@@ -25,7 +25,7 @@ from ..masks import (
 )
 from ..scene_folders import ROBUSTNET_RECIPE, SceneDomain, scene_benchmark
 from ..splits import Split
-from ..stores import Options
+from ..stores import FileState, Options, SceneFile
 
 UNFIT = frozenset((15188, 17705, *range(20801, 20861)))
 """Scenes of GTAV to leave out: two are blank, sixty have masks of other sizes."""
@@ -116,9 +116,9 @@ class Streets(SceneDomain):
             raise DataError.at(images, f"has no images *{layout.image_end}", "fetch them again")
         return found
 
-    def split(self, split: Split, names: Sequence[str]) -> list[str]:
-        """All scenes, which are for testing."""
-        return list(names) if split == "test" else []
+    def splits(self, files: Mapping[str, SceneFile]) -> tuple[dict[Split, Sequence[str]], str]:
+        """None: all scenes are for testing."""
+        return {}, "all are for testing"
 
 
 @dataclass(frozen=True)
@@ -132,24 +132,27 @@ class Source(Streets):
         everything = Streets.pairs(self)
         return {name: pair for name, pair in everything.items() if _number(name) not in UNFIT}
 
-    def examine(self) -> Findings:
-        """Decode every image and every mask; say what is left out."""
-        found = Streets.examine(self)
+    def remarks(self, states: Sequence[FileState]) -> tuple[list[str], list[str]]:
+        """What is left out; see :meth:`SceneDomain.remarks`."""
+        problems, notes = Streets.remarks(self, states)
         note = f"{len(UNFIT)} scenes are left out, blank or with masks of other sizes"
-        return replace(found, notes=(*found.notes, note))
+        return problems, [*notes, note]
 
-    def split(self, split: Split, names: Sequence[str]) -> list[str]:
+    def splits(self, files: Mapping[str, SceneFile]) -> tuple[dict[Split, Sequence[str]], str]:
         """By folders or split.mat where there are some, else by blocks of neighbours."""
-        if split == "test":
-            return list(names)
-        folders = {"train": ("train/",), "val": ("valid/", "val/")}
-        if any(name.startswith(folders["train"]) for name in names):
-            return [name for name in names if name.startswith(folders[split])]
         listed = self.folder / "split.mat"
+        if any(name.startswith("train/") for name in files):
+            training = [name for name in files if name.startswith("train/")]
+            validation = [name for name in files if name.startswith(("valid/", "val/"))]
+            return {"train": training, "val": validation}, "folders"
         if listed.is_file():
-            numbers = _split_of(listed)[split]
-            return [name for name in names if _number(name) in numbers]
-        return SceneDomain.split(self, split, names)
+            numbers = _split_of(listed)
+            training, validation = (
+                [name for name in files if _number(name) in numbers[split]]
+                for split in ("train", "val")
+            )
+            return {"train": training, "val": validation}, listed.name
+        return SceneDomain.splits(self, files)
 
 
 def _number(name: str) -> int | None:
