@@ -120,6 +120,14 @@ def test_a_recipe_sets_defaults_that_further_words_change(
     assert (config["jitter"], config["options"]["consistency"]) == (jitter, consistency)
 
 
+def test_a_methods_authors_have_a_recipe():
+    config = Train.defaults(["--method", "ada", "--recipe", "authors"]).run_config
+    assert (config.optimiser, config.learning_rate, config.batch_size) == ("adam", 1e-4, 32)
+    assert (config.schedule, config.epochs, config.options.growths) == ("constant", 32, 6)
+    config = Train.defaults(["--method", "ada", "--benchmark", "pacs"]).run_config
+    assert (config.optimiser, config.batch_size, config.options.growths) == ("sgd", 64, 3)
+
+
 def test_a_recipe_changes_a_config_file(run, mini, tmp_path):
     (tmp_path / "config.json").write_text('{"benchmark": "digits-mini", "epochs": 7}')
     config = Train.defaults(["--config", str(tmp_path / "config.json"), "--recipe", "plus"])
@@ -131,6 +139,8 @@ def test_a_recipe_changes_a_config_file(run, mini, tmp_path):
     [
         ("--recipe plus --method erm", "plus with erm on digits"),
         ("--recipe plus --benchmark shapes-mini", "on shapes-mini"),
+        ("--recipe authors --method erm", "its authors' recipe of a method that has one"),
+        ("--recipe authors --method l2d", "authors with l2d on digits"),
         ("--recipe pluss", "did you mean 'plus'?"),
     ],
 )

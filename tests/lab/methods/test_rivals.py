@@ -12,6 +12,7 @@ from prorandconv.lab.methods import method_class
 from prorandconv.lab.models import LeNet
 from prorandconv.lab.run.config import Execution, RunConfig
 from prorandconv.lab.run.evaluation import evaluate
+from prorandconv.lab.run.recipes import with_recipe
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import train
 from prorandconv.lab.tasks import get_task
@@ -140,3 +141,30 @@ def test_l2d_raises_for_images_that_are_smaller_than_its_kernels(info):
 def test_an_option_out_of_its_limits_is_named(name, options, message):
     with pytest.raises(ProRandConvError, match=message):
         method_class(name)(**options)
+
+
+@pytest.mark.parametrize(
+    ("name", "benchmark"), [(n, b) for n in RIVALS for b in method_class(n).authors]
+)
+def test_the_authors_recipe_changes_the_run_and_nothing_of_the_method(name, benchmark):
+    ours = RunConfig.paper(benchmark, method=name)
+    theirs = with_recipe(ours, "authors")
+    declared = dict(method_class(name).authors[benchmark])
+    options = declared.pop("options", {})
+    assert {field: getattr(theirs, field) for field in declared} == declared
+    assert theirs.options == ours.options
+    assert {option: getattr(ours.options, option) for option in options} == options
+    assert theirs.hash != ours.hash
+    assert theirs.identity.image_size == declared.get("image_size", ours.identity.image_size)
+
+
+def test_a_benchmark_without_an_authors_recipe_raises():
+    with pytest.raises(ProRandConvError, match=r"authors with pden on pacs.*recipe on digits"):
+        with_recipe(RunConfig.paper("pacs", method="pden"), "authors")
+
+
+def test_the_options_of_a_benchmark_are_its_defaults_only():
+    assert RunConfig.paper("pacs", method="ada").options.gamma == 10
+    assert RunConfig.paper("pacs", method="ada", options={"gamma": 2.0}).options.gamma == 2
+    assert RunConfig.paper("pacs", method="ada", options={"gamma": 2.0}).options.growths == 3
+    assert RunConfig.paper("digits", method="ada").options.growths == 6

@@ -61,12 +61,28 @@ def test_parameters_that_a_loss_does_not_use_stay_as_they_are(make):
         ("cosine", 5.9, 0.005),  # which changes between epochs only
         ("poly", 0, 0.01),
         ("poly", 2.5, 0.01 * 0.75**0.9),
+        ("step", 7.9, 0.01),
+        ("step", 8, 0.001),
         ("constant", 7.5, 0.01),
     ],
 )
 def test_the_learning_rate_follows_the_schedule(small_run, schedule, done, expected):
     config = small_run(epochs=10, learning_rate=0.01, schedule=schedule)
     assert learning_rate(config, done) == pytest.approx(expected)
+
+
+def test_nesterov_is_sgd_that_looks_ahead(small_run):
+    found = {}
+    for kind in ("sgd", "nesterov"):
+        one = parameter()
+        optimiser = optimiser_maker(small_run(optimiser=kind, learning_rate=0.1))([one])
+        for _ in range(2):
+            update({"own": one.square().sum() / 2}, {"own": optimiser}, ONE)
+        found[kind] = one.item()
+    # Velocities: 1, then .9 + θ; Nesterov steps by its gradient and .9 of the new velocity.
+    assert found["sgd"] == pytest.approx(0.9 - 0.1 * (0.9 + 0.9))
+    first = 1 - 0.1 * (1 + 0.9)
+    assert found["nesterov"] == pytest.approx(first - 0.1 * (first + 0.9 * (0.9 + first)))
 
 
 def test_losses_of_steps_are_read_at_once_and_the_first_of_each_counts():

@@ -19,6 +19,7 @@ from ..options import OrDefault
 from ..paper import paper_row
 from ..run.config import Execution, RunConfig
 from ..run.recipes import with_recipe
+from ..run.values import method_from
 from .run import targets_table
 
 
@@ -34,9 +35,10 @@ class Train:
 
     run_config: Annotated[RunConfig, tyro.conf.arg(name="")] = field(default_factory=RunConfig)
     execution: Annotated[Execution, tyro.conf.arg(name="")] = field(default_factory=Execution)
-    recipe: Literal["paper", "plus"] = "paper"
+    recipe: Literal["paper", "plus", "authors"] = "paper"
     """plus: Pro-RandConv with consistency and jitter, as shifted validation prefers on Digits;
-    further options change that"""
+    authors: optimiser, batch, schedule and epochs of the method's authors; further options change
+    that"""
     config: OrDefault[Path] = None
     """read a config.json first; further options on the command line change it"""
     trust_code: bool = False
@@ -95,7 +97,8 @@ class Train:
         if file is None:
             config = RunConfig.from_mapping(seen, origin="command line", trust_code=True)
             # What options leave to the images is decided when all of them are known.
-            config = replace(config, options=method_class(config.method)(), data=None)
+            usual = method_class(config.method).options_on(config.benchmark)
+            config = replace(config, options=method_from(config.method, usual), data=None)
             return cls(with_recipe(config, recipe))
         config = RunConfig.read(Path(file), trust_code="--trust-code" in words)
         return cls(with_recipe(config.with_changes(**seen) if seen else config, recipe))

@@ -60,7 +60,8 @@ class Method:
     """fields of the run whose defaults it changes, such as ``{"learning_rate": 4e-3}``"""
 
     authors: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """what the recipe "authors" changes, by benchmark: fields of the run, and "options" """
+    """by benchmark, the fields of the run in the recipe "authors", and under "options" the options
+    that its authors use on this benchmark, which are the defaults there with every recipe"""
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self), include_extras=True).items():
@@ -68,6 +69,12 @@ class Method:
                 if isinstance(limit, Limit):
                     value = getattr(self, name)
                     require(name, value, limit.holds(value), limit.expected)
+
+    @classmethod
+    def options_on(cls, benchmark: str) -> Mapping[str, Any]:
+        """The options whose defaults a benchmark changes."""
+        found: Mapping[str, Any] = cls.authors.get(benchmark, {}).get("options", {})
+        return found
 
     @property
     def style(self) -> Style | None:

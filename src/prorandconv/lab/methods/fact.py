@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -41,6 +42,16 @@ class FACT(Classifying):
     """epochs over which β rises"""
     decay: Probability = 0.9995
     """of the teacher's moving average"""
+
+    authors: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "pacs": {
+            "network": "resnet50",  # no other is published
+            "optimiser": "nesterov",
+            "batch_size": 32,  # 64 images with the mixed ones
+            "schedule": "step",
+            "epochs": 50,
+        }
+    }
 
     def augmentation(self, format: ImageFormat) -> Augment:
         """Amplitudes of the mini-batch mixed by one draw."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import permutations as all_orders
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -39,6 +40,15 @@ class JiGen(Classifying):
     """α, of the second head's loss"""
     grey: Probability = 0.1
     """probability that a tile turns grey"""
+
+    authors: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "pacs": {
+            "image_size": 222,
+            "batch_size": 128,
+            "schedule": "step",
+            "epochs": 30,
+        }
+    }
 
     def learner(self, network: nn.Module, info: RunInfo) -> Learner:
         """The network with a second head."""

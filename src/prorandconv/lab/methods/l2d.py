@@ -74,8 +74,6 @@ class L2D(Classifying):
         "pacs": {
             "optimiser": "nesterov",
             "learning_rate": 2e-3,
-            "weight_decay": 5e-4,
-            "batch_size": 64,
             "schedule": "step",
             "epochs": 50,
         }

@@ -123,16 +123,17 @@ class RunConfig:
     """number of epochs"""
     batch_size: Count = 64
     """mini-batch size, over all processes"""
-    optimiser: Literal["sgd", "adam", "adamw"] = "sgd"
-    """optimiser"""
+    optimiser: Literal["sgd", "nesterov", "adam", "adamw"] = "sgd"
+    """optimiser; nesterov: SGD with Nesterov's momentum"""
     learning_rate: Rate = 0.01
     """initial learning rate"""
     momentum: Rate = 0.9
     """momentum of SGD"""
     weight_decay: Rate = 0.0
     """weight decay"""
-    schedule: Literal["cosine", "poly", "constant"] = "cosine"
-    """learning-rate schedule: cosine by epoch, or polynomial of power 0.9 by step"""
+    schedule: Literal["cosine", "poly", "step", "constant"] = "cosine"
+    """learning-rate schedule: cosine by epoch, polynomial of power 0.9 by step, or divided by 10
+    after 80 % of the epochs"""
     average: Literal["none", "ema", "swad"] = "none"
     """evaluate averages of the weights: moving over all steps, or over those of the second half"""
     image_size: OrDefault[Count] = None
@@ -245,7 +246,8 @@ class RunConfig:
         known_fields = [f.name for f in fields(cls)]
         check_known(changes, known_fields)
         if not isinstance(options, Method):
-            options = method_from(method, options or {})
+            usual = method_class(method).options_on(benchmark)
+            options = method_from(method, {**usual, **(options or {})})
 
         from ..data import Options, get_benchmark  # only here: --help must not wait for it
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,19 @@ from .directory import CONFIG
 from .distributed import Ranks
 from .environment import autocast
 
-KINDS: dict[str, type[Optimizer]] = {"sgd": SGD, "adam": Adam, "adamw": AdamW}
+KINDS: dict[str, Callable[..., Optimizer]] = {
+    "sgd": SGD,
+    "nesterov": partial(SGD, nesterov=True),
+    "adam": Adam,
+    "adamw": AdamW,
+}
 TRIED_IMAGES = 4
 
 
 def optimiser_maker(config: RunConfig) -> MakeOptimiser:
     """Makes optimisers as the config asks for."""
     usual: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
-    if config.optimiser == "sgd":
+    if config.optimiser in ("sgd", "nesterov"):
         usual["momentum"] = config.momentum
 
     def make(parameters: Iterable[Any], **changes: Any) -> Optimizer:
@@ -47,7 +53,7 @@ POWER = 0.9
 def learning_rate(config: RunConfig, done: float, initial: float | None = None) -> float:
     """The learning rate, from the initial rate towards 0.
 
-    A cosine changes it after each epoch, a polynomial after each step.
+    A cosine changes it after each epoch, a polynomial after each step, "step" once.
 
     Args:
         config: the run.
@@ -57,6 +63,8 @@ def learning_rate(config: RunConfig, done: float, initial: float | None = None) 
     first = config.learning_rate if initial is None else initial
     if config.schedule == "constant":
         return first
+    if config.schedule == "step":
+        return first * (0.1 if int(done) >= int(0.8 * config.epochs) else 1)
     if config.schedule == "poly":
         return first * math.pow(1 - done / config.epochs, POWER)
     return first * (1 + math.cos(math.pi * int(done) / config.epochs)) / 2

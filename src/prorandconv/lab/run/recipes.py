@@ -28,7 +28,11 @@ PARTS = {
 """Never chosen by a target: jitter by shifted validation without zoom-and-shift, among 0.25, 0.5
 and 1; the others from the literature, before any run."""
 
-RECIPES: Mapping[str, tuple[str, ...]] = {"paper": (), "plus": ("consistency", "jitter")}
+RECIPES: Mapping[str, tuple[str, ...]] = {
+    "paper": (),
+    "plus": ("consistency", "jitter"),
+    "authors": (),
+}
 """The parts of each recipe; those of plus were chosen by shifted validation (study beyond)."""
 
 
@@ -45,11 +49,11 @@ def with_parts(config: RunConfig, parts: Sequence[str]) -> RunConfig:
 
 
 def with_recipe(config: RunConfig, recipe: str) -> RunConfig:
-    """A run by a recipe: ``paper`` is the run as it is.
+    """A run by a recipe: ``paper`` is the run as it is, ``authors`` as the method's authors train.
 
     Args:
-        config: the run; for other recipes than ``paper``, of Pro-RandConv on images with one class.
-        recipe: ``"paper"`` or ``"plus"``.
+        config: the run; for ``plus``, of Pro-RandConv on images with one class.
+        recipe: ``"paper"``, ``"plus"`` or ``"authors"``.
 
     Example:
         >>> own = with_recipe(RunConfig.paper("digits", epochs=150), "plus")
@@ -58,6 +62,8 @@ def with_recipe(config: RunConfig, recipe: str) -> RunConfig:
     """
     if recipe not in RECIPES:
         raise unknown_name("recipe", recipe, RECIPES)
+    if recipe == "authors":
+        return _as_authors(config)
     if not RECIPES[recipe]:
         return config
     if (config.method, config.task) != ("pro-randconv", "classification"):
@@ -67,3 +73,16 @@ def with_recipe(config: RunConfig, recipe: str) -> RunConfig:
             "the method pro-randconv and a benchmark of images with one class",
         )
     return with_parts(config, RECIPES[recipe])
+
+
+def _as_authors(config: RunConfig) -> RunConfig:
+    """Optimiser, batch, schedule and epochs of the method's authors on the same benchmark."""
+    known = config.options.authors
+    if config.benchmark not in known:
+        on = f"on {' or '.join(known)}" if known else "of a method that has one"
+        given = f"authors with {config.method} on {config.benchmark}"
+        raise ProRandConvError.about("recipe", given, f"paper, or its authors' recipe {on}")
+    changes = {k: v for k, v in known[config.benchmark].items() if k != "options"}
+    changed = replace(config, data=None, **changes)
+    # Another size of images is other data; the command line looks at it later.
+    return changed if config.data is None else changed.with_changes()
