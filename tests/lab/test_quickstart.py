@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+from PIL import Image
 from rich.console import Console
 
 from prorandconv.lab.quickstart import quickstart, sheet
@@ -17,8 +19,14 @@ def test_quickstart_writes_table_plot_and_sheet(mini, tmp_path):
     record = json.loads((tmp_path / "quickstart" / "results.json").read_text())
     assert len(record["accuracy"]["average"]["pro-randconv"]) == 2
     assert "| Pro-RandConv |" in (tmp_path / "quickstart" / "results.md").read_text()
-    for name in ("accuracy.png", "accuracy.svg", "augmented.png"):
-        assert (tmp_path / "quickstart" / name).stat().st_size > 500
+    *domains, average = record["accuracy"].values()
+    for seed in (0, 1):
+        mean = sum(domain["erm"][seed] for domain in domains) / 4
+        assert average["erm"][seed] == pytest.approx(mean)
+    for name in ("accuracy.png", "augmented.png"):
+        with Image.open(tmp_path / "quickstart" / name) as picture:
+            assert min(picture.size) > 100
+    assert "<svg" in (tmp_path / "quickstart" / "accuracy.svg").read_text()
 
 
 def test_the_sheet_shows_originals_above_their_augmented_versions(mini):

@@ -5,7 +5,8 @@ import json
 import pytest
 from rich.console import Console
 
-from prorandconv.lab.cli.runs import differences_table
+from prorandconv.lab.cli.runs import differences_grid
+from prorandconv.lab.report.formats import terminal
 from prorandconv.lab.report.paired import Difference
 from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.training import train
@@ -18,7 +19,7 @@ ROWS = [
 
 def test_nothing_is_cut_at_80_columns():
     console = Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(differences_table("target", ROWS))
+    console.print(terminal(differences_grid("target", ROWS)))
     text = console.export_text()
     assert "…" not in text
     words = " ".join(text.splitlines()[1].split())

@@ -55,7 +55,6 @@ def test_a_misspelt_command_is_refused_with_the_nearest_one(run):
         "--help",
         "--version",
         "study",
-        "study --list",
         "trian",
         "study digts",
         "train --method randcov",

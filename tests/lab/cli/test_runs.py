@@ -21,10 +21,16 @@ CONFIG = {
 @pytest.fixture
 def runs(tmp_path):
     """A finished run with a checkpoint, and one that was stopped."""
-    targets = {"fonts": {"confusion": [[2, 3], [3, 2]]}}
+    targets = {"fonts": {"accuracy": 40.0, "confusion": [[2, 3], [3, 2]]}}
     best = {"epoch": 3, "val_accuracy": 93.5, "average": 45.25, "targets": targets}
-    names = {"averaged": ["fonts"], "absent": [], "classes": ["0", "1"], "data": {}}
-    result = {"config": CONFIG, "best_validation": best, **names}
+    names = {"averaged": ["fonts"], "absent": [], "classes": ["0", "1"], "data": {}, "hash": "0"}
+    result = {
+        "config": CONFIG,
+        "hash": "0123456789ab",
+        "best_validation": best,
+        "last": best,
+        **names,
+    }
     for name in ("0123456789ab", "ba9876543210"):
         home = tmp_path / "digits-mini" / "pro-randconv" / "mnist" / name
         home.mkdir(parents=True)

@@ -16,7 +16,7 @@ def runs(tmp_path):
         shifted = {"blur": blur, "zoom-and-shift": zoom}
         line = {"epoch": 1, "val_accuracy": 90.0, "shifted": shifted, "average": 40.0 + number}
         figures = {"epoch": 1, "val_accuracy": 90.0, "average": 40.0 + number, "targets": {}}
-        empty = {"averaged": [], "absent": [], "classes": [], "data": {}}
+        empty = {"hash": str(number), "averaged": [], "absent": [], "classes": [], "data": {}}
         result = {"config": config, "best_validation": figures, "last": figures, **empty}
         home = tmp_path / str(number)
         home.mkdir()

@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 from PIL import Image
 
 from prorandconv.lab.report import page as writing
-from prorandconv.lab.report.formats.markdown import escaped
+from prorandconv.lab.report.formats import escaped
 from prorandconv.lab.report.page import write_report
 from prorandconv.lab.report.pictures import LARGEST, Folder, Picture
 from prorandconv.lab.run.config import Execution

@@ -93,11 +93,11 @@ class Remake:
         content = remade(self.picture, self.source, self.masks)
         if not path.exists():
             store(path.parent, {path.name: content})
-            out.print(f"{path}: written", soft_wrap=True, markup=False)
+            out.print(f"{path}: written", soft_wrap=True)
             return 0
         same = same_pixels(path, content)
         found = "the same, pixel for pixel" if same else "differs from what its draw makes"
-        out.print(f"{path}: {found}", soft_wrap=True, markup=False)
+        out.print(f"{path}: {found}", soft_wrap=True)
         return 0 if same else 1
 
 
@@ -123,7 +123,7 @@ def _tell_beforehand(job: Job, tree: Tree, workers: int, out: Console) -> None:
         *_left_out(tree),
     ]
     for line in lines:
-        out.print(line, soft_wrap=True, markup=False)
+        out.print(line, soft_wrap=True)
 
 
 def _tell(job: Job, tree: Tree, outcome: Outcome, out: Console) -> None:
@@ -139,7 +139,7 @@ def _tell(job: Job, tree: Tree, outcome: Outcome, out: Console) -> None:
         *_left_out(tree),
     ]
     for line in lines:
-        out.print(line, soft_wrap=True, markup=False)
+        out.print(line, soft_wrap=True)
     for problem in outcome.problems.values():
         print(f"prorandconv: {problem}", file=sys.stderr)
     if outcome.problems:

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from ...errors import ProRandConvError
 from ..options import OrDefault
@@ -32,18 +30,14 @@ class DataList:
         """Print a row for each domain."""
         from ..data import BENCHMARKS, get_benchmark
         from ..files import cache_folder, data_root
+        from ..report.formats import Grid, terminal
 
         root, cache = data_root(self.data_root), cache_folder()
-        out.print(f"data root: {root}\ncache: {cache}", highlight=False, soft_wrap=True)
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        table.add_column("benchmark", no_wrap=True)
-        table.add_column("domain", no_wrap=True)
-        for column in ("images", "where"):
-            table.add_column(column, overflow="fold")
+        out.print(f"data root: {root}\ncache: {cache}", soft_wrap=True)
+        rows = []
         for name in BENCHMARKS:
             if name in OWN:
-                table.add_row(name, "any", "", f"--data-root DIR with {OWN[name]}")
-                table.add_section()
+                rows.append((name, "any", "", f"--data-root DIR with {OWN[name]}"))
                 continue
             benchmark = get_benchmark(name, self.data_root)
             for domain in (*benchmark.domains, *benchmark.extras):
@@ -54,11 +48,12 @@ class DataList:
                     shown = ", ".join(f"{sum(c):,} {part}" for part, c in counts.items())
                 except ProRandConvError as error:
                     shown = f"cannot be counted: {error}"
-                table.add_row(
-                    name, domain, shown, _shown(where, root, cache) if where else "absent"
+                rows.append(
+                    (name, domain, shown, _shown(where, root, cache) if where else "absent")
                 )
-            table.add_section()
-        out.print(table)
+        out.print(
+            terminal(Grid.of(("benchmark", "domain", "images", "where"), rows, words=3), boxed=True)
+        )
         return 0
 
 
@@ -96,16 +91,17 @@ class DataCheck(OneBenchmark):
         benchmark = self.benchmark()
         from ..data.benchmark import check, published_total  # after the name is known to be right
         from ..files import data_root
+        from ..report.formats import Grid, terminal
 
         reports = list(check(benchmark))
         scenes = benchmark.task == "segmentation"
-        columns = ["domain", "part", "scenes" if scenes else "images"]
-        columns += ["published"] if benchmark.published else []
-        columns += [] if scenes else ["of each class"]
-        table = Table(*columns)
+        head = ["domain", "part", "scenes" if scenes else "images"]
+        head += ["published"] if benchmark.published else []
+        head += [] if scenes else ["of each class"]
+        rows = []
         for report in reports:
             if report.where is None:
-                table.add_row(report.name, "", "absent")
+                rows.append([report.name, "", "absent", *[""] * (len(head) - 3)])
             for part, counts in report.counts.items():
                 published = published_total(benchmark, report.name, part)
                 cells = [report.name, part, f"{sum(counts):,}"]
@@ -113,17 +109,17 @@ class DataCheck(OneBenchmark):
                     cells.append("" if published is None else f"{published:,}")
                 if not scenes:
                     cells.append(" ".join(map(str, counts)))
-                table.add_row(*cells)
-        out.print(table)
+                rows.append(cells)
+        out.print(terminal(Grid.of(head, rows, words=1), boxed=True))
         for report in reports:
             for note in report.notes:
-                out.print(f"{report.name}: {note}", style="dim", highlight=False)
+                out.print(f"{report.name}: {note}", style="dim")
         problems = [problem for report in reports for problem in report.problems]
         for problem in problems:
-            out.print(f"wrong: {problem}", style="red", highlight=False)
+            out.print(f"wrong: {problem}", style="red")
         if not any(report.where for report in reports):
             looked = data_root(self.data_root)
-            out.print(f"wrong: no domain is present in {looked}", style="red", highlight=False)
+            out.print(f"wrong: no domain is present in {looked}", style="red")
             out.print(f"`prorandconv data fetch {self.name}` says what is looked for")
             return 1
         out.print("something is wrong" if problems else "all that is present is in order")
@@ -146,9 +142,9 @@ class DataFetch(OneBenchmark):
                 out.print(f"{download.path}: fetched and checked")
             except ProRandConvError as error:
                 failures.append(error)
-        out.print(benchmark.sources, highlight=False)
+        out.print(benchmark.sources)
         for failure in failures:
-            out.print(f"wrong: {failure}", style="red", highlight=False)
+            out.print(f"wrong: {failure}", style="red")
         return 1 if failures else 0
 
 
@@ -178,9 +174,9 @@ class DataShow(OneBenchmark):
                 sheet = contact_sheet(labelled(samples), per_class=self.per_class)
             with replacing(path) as temporary:
                 sheet.save(temporary)
-            out.print(str(path), highlight=False)
+            out.print(str(path))
         for domain in benchmark.missing():
-            out.print(f"{domain}: absent", highlight=False)
+            out.print(f"{domain}: absent")
         return 0 if benchmark.present() else 1
 
 
@@ -218,7 +214,7 @@ class DataMake:
             raise ProRandConvError.about("--photos", None, "a folder of photos, such as BSDS500")
         else:
             path = make_mnist_m(root, self.photos, seed=self.seed)
-        out.print(str(path), highlight=False)
+        out.print(str(path))
         return 0
 
 

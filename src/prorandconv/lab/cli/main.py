@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     # Tables are not squeezed into 80 columns where nobody looks at a terminal.
     wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
-    out = Console(width=wide, highlight=False)
+    # Names and paths may hold brackets, colons and dollars: nothing printed is markup.
+    out = Console(width=wide, highlight=False, markup=False, emoji=False)
     try:
         code = _run(words, out)
     except ProRandConvError as error:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
-from rich.table import Table
 
 from ...errors import ProRandConvError
 from ..options import OrDefault
+from ..study.table import mean_of_all
 
 if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
     from ..paper import PaperRow
+    from ..report.formats import Grid, Line
     from ..run.predict import Prediction, SegmentedFile
     from ..run.trained import Trained
 
@@ -68,6 +69,7 @@ class Evaluate:
     def run(self, out: Console) -> int:
         """Measure and print."""
         from ..paper import paper_row
+        from ..report.formats import print_grid
 
         trained = self.loading.load(self.run_directory, self.accelerator, self.data_root)
         found = {name: one.to_mapping() for name, one in trained.evaluate().items()}
@@ -80,7 +82,7 @@ class Evaluate:
             "absent": [n for n in trained.benchmark.missing() if n not in trained.config.source],
             self.loading.which: {"targets": found},
         }
-        out.print(targets_table(result, paper_row(trained.config)))
+        print_grid(out, targets_grid(result, paper_row(trained.config)))
         return 0
 
 
@@ -150,7 +152,7 @@ def _print_found(
     else:
         for one in found:
             if not one.problem:
-                out.print(f"{one.path}: {one.answer(top)}", soft_wrap=True, markup=False)
+                out.print(f"{one.path}: {one.answer(top)}", soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -192,39 +194,51 @@ CHOICES = {
 }
 
 
-def targets_table(result: Mapping[str, Any], paper: PaperRow | None) -> Table:
+def targets_grid(result: Mapping[str, Any], paper: PaperRow | None) -> Grid:
     """Scores on the targets by choice of weights, beside the paper's."""
+    from ..report.formats import Grid, Line
     from ..run.stored import evaluation_of
 
     choices = [name for name in CHOICES if result.get(name)]
     evaluation = evaluation_of(result["config"])
-    metric = evaluation.metric
-    table = Table(title=f"{evaluation.title} on unseen domains, %", title_justify="left")
-    table.add_column("target")
-    for name in choices:
-        epoch = result[name].get("epoch")
-        table.add_column(CHOICES[name] + (f"\n(epoch {epoch})" if epoch else ""), justify="right")
-    if paper is not None:
-        table.add_column(f"paper: {paper.row}\n({paper.table})", justify="right")
     averaged = tuple(result["averaged"])
-    names = dict.fromkeys([*averaged, *(result[choices[0]]["targets"] if choices else ())])
-    for name in names:
-        cells = [f"{result[choice]['targets'][name][metric]:.2f}" for choice in choices]
-        if paper is not None:
-            cells.append(f"{paper.targets[name]:.2f}" if name in paper.targets else "")
-        table.add_row(name if name in averaged else f"{name} (extra)", *cells)
-    for name in result["absent"]:
-        published = paper.targets.get(name) if paper is not None else None
-        shown = [] if paper is None else ["" if published is None else f"{published:.2f}"]
-        table.add_row(name, *["absent"] * len(choices), *shown)
-    table.add_section()
-    cells = [_mean([result[c]["targets"][n][metric] for n in averaged]) for c in choices]
-    if paper is not None:
-        average = paper.average_over(averaged)
-        cells.append("" if average is None else f"{average:.2f}")
-    table.add_row("average of these" if result["absent"] else "average", *cells)
-    return table
 
+    def shown(value: float | None) -> str:
+        return "" if value is None else f"{value:.2f}"
 
-def _mean(values: Sequence[float]) -> str:
-    return f"{sum(values) / len(values):.2f}" if values else ""
+    def line(
+        label: str, values: Sequence[str], published: float | None, ruled: bool = False
+    ) -> Line:
+        return Line(label, (*values, *([] if paper is None else [shown(published)])), ruled=ruled)
+
+    def published(name: str) -> float | None:
+        return None if paper is None else paper.targets.get(name)
+
+    scores = [
+        {name: one[evaluation.metric] for name, one in result[choice]["targets"].items()}
+        for choice in choices
+    ]
+    names = dict.fromkeys([*averaged, *(scores[0] if scores else ())])
+    lines = [
+        line(
+            name if name in averaged else f"{name} (extra)",
+            [shown(own[name]) for own in scores],
+            published(name),
+        )
+        for name in names
+    ]
+    lines += [line(n, ["absent"] * len(choices), published(n)) for n in result["absent"]]
+    means = [shown(mean_of_all([own[name] for name in averaged])) for own in scores]
+    average = None if paper is None else paper.average_over(averaged)
+    label = "average of these" if result["absent"] else "average"
+    epochs = (result[choice].get("epoch") for choice in choices)
+    heads = [
+        CHOICES[choice] + (f"\n(epoch {epoch})" if epoch else "")
+        for choice, epoch in zip(choices, epochs, strict=True)
+    ]
+    theirs = [] if paper is None else [f"paper: {paper.row}\n({paper.table})"]
+    return Grid(
+        ("target", *heads, *theirs),
+        (*lines, line(label, means, average, ruled=True)),
+        f"{evaluation.title} on unseen domains, %",
+    )

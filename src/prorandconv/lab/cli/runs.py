@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.console import Console
-from rich.table import Table
 
 from ..errors import unknown_name
 from ..options import SHOWN_DEFAULT, OrDefault
@@ -21,6 +20,7 @@ from ..paper import with_changes
 from .run import Loading, LoadingOptions
 
 if TYPE_CHECKING:
+    from ..report.formats import Grid
     from ..report.listing import ListedRun
     from ..report.paired import Difference, PairedComparison
 
@@ -43,43 +43,44 @@ class Runs:
 
     def run(self, out: Console) -> int:
         """Print the list."""
+        from ..report.formats import terminal
         from ..report.listing import list_runs
 
         found = list_runs(self.directory)
         if self.json:
             print(json.dumps([one.to_mapping() for one in found], indent=1))
             return 0
-        out.print(runs_table(found))
+        out.print(terminal(runs_grid(found)))
         for one in found:
             for problem in one.problems:
-                out.print(f"{one.path}: {problem}", soft_wrap=True, markup=False)
+                out.print(f"{one.path}: {problem}", soft_wrap=True)
         out.print(f"{len(found)} runs in {self.directory}", soft_wrap=True)
         return 0
 
 
-def runs_table(runs: list[ListedRun]) -> Table:
-    """A row for each run; at 80 columns cells are folded, never cut."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("run", no_wrap=True)
-    table.add_column("method", overflow="fold", min_width=12)
-    table.add_column("trained on", overflow="fold", min_width=11)
-    for name in ("seed", "epoch", "val", "avg"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("age", no_wrap=True, min_width=6)
-    for one in runs:
-        table.add_row(
+def runs_grid(runs: Sequence[ListedRun]) -> Grid:
+    """A line for each run."""
+    from ..report.formats import Grid
+
+    def shown(score: float | None) -> str:
+        return "" if score is None else f"{score:.1f}"
+
+    head = ("run", "method", "trained on", "seed", "epoch", "val", "avg", "state", "age")
+    rows = [
+        (
             Path(one.path).name,
             with_changes(one.method, one.options),
             f"{one.benchmark} {' + '.join(one.source)}".strip(),
             "" if one.seed is None else str(one.seed),
             "" if one.epochs is None else f"{one.epoch}/{one.epochs}",
-            "" if one.validation is None else f"{one.validation:.1f}",
-            "" if one.average is None else f"{one.average:.1f}",
+            shown(one.validation),
+            shown(one.average),
             one.status,
             age(one.age),
         )
-    return table
+        for one in runs
+    ]
+    return Grid.of(head, rows, words=2)
 
 
 def age(seconds: float) -> str:
@@ -185,40 +186,43 @@ class Compare:
 
 
 def _print(one: PairedComparison, out: Console) -> None:
-    out.print(f"A: {one.first}\nB: {one.second}", markup=False)
+    from ..report.formats import terminal
+
+    out.print(f"A: {one.first}\nB: {one.second}")
     seeds = ", ".join(f"{a}" if a == b else f"{a} and {b}" for a, b in one.seeds)
     out.print(f"accuracy in %, B - A in points with 95 % intervals; seeds: {seeds}")
     for note in one.notes:
         out.print(note)
     out.print()
-    out.print(differences_table("target", one.targets))
+    out.print(terminal(differences_grid("target", one.targets)))
     out.print()
-    out.print(differences_table("class", one.classes))
+    out.print(terminal(differences_grid("class", one.classes)))
 
 
-def differences_table(title: str, rows: Iterable[Difference]) -> Table:
-    """A row for each target or class."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(title, overflow="fold")
-    for name in ("images", "A", "B", "B - A", "by image", "by seed"):
-        table.add_column(name, justify="right", overflow="fold")
-    for row in rows:
-        interval, seeds = row.seed_interval, row.by_seed
-        single = ", ".join(f"{value:+.1f}" for value in seeds) if len(seeds) > 1 else ""
-        table.add_row(
-            row.name,
-            str(row.images),
-            f"{row.first:.1f}",
-            f"{row.second:.1f}",
-            f"{row.difference:+.1f}",
-            _bracketed(row.by_image),
-            single if interval is None else _bracketed(interval),
-        )
-    return table
+def differences_grid(title: str, rows: Iterable[Difference]) -> Grid:
+    """A line for each target or class."""
+    from ..report.formats import Grid
+
+    head = (title, "images", "A", "B", "B - A", "by image", "by seed")
+    return Grid.of(head, [_cells(row) for row in rows])
+
+
+def _cells(row: Difference) -> tuple[str, ...]:
+    interval, seeds = row.seed_interval, row.by_seed
+    single = ", ".join(f"{value:+.1f}" for value in seeds) if len(seeds) > 1 else ""
+    return (
+        row.name,
+        str(row.images),
+        f"{row.first:.1f}",
+        f"{row.second:.1f}",
+        f"{row.difference:+.1f}",
+        _bracketed(row.by_image),
+        single if interval is None else _bracketed(interval),
+    )
 
 
 def _bracketed(interval: tuple[float, float]) -> str:
-    return f"\\[{interval[0]:+.1f}, {interval[1]:+.1f}]"
+    return f"[{interval[0]:+.1f}, {interval[1]:+.1f}]"
 
 
 Without = Annotated[tuple[str, ...], SHOWN_DEFAULT]
@@ -258,15 +262,20 @@ class Choose:
         if self.json:
             print(json.dumps([one.to_mapping() for one in found], indent=1))
             return 0
-        table = Table("trained on", box=None, padding=(0, 1, 0, 0), pad_edge=False)
-        table.add_column("method", overflow="fold", min_width=12)
-        for name in ("epochs", "seeds", "val", "val_shifted"):
-            table.add_column(name, justify="right", no_wrap=True)
-        for one in found:
-            scores = [f"{statistics.fmean(figures):.2f}" for figures in (one.val, one.val_shifted)]
-            counts = (str(one.epochs), str(len(one.seeds)))
-            table.add_row(one.where, with_changes(one.method, one.options), *counts, *scores)
-        out.print(table)
+        from ..report.formats import Grid, terminal
+
+        rows = [
+            (
+                one.where,
+                with_changes(one.method, one.options),
+                str(one.epochs),
+                str(len(one.seeds)),
+                *(f"{statistics.fmean(scores):.2f}" for scores in (one.val, one.val_shifted)),
+            )
+            for one in found
+        ]
+        head = ("trained on", "method", "epochs", "seeds", "val", "val_shifted")
+        out.print(terminal(Grid.of(head, rows, words=1)))
         return 0
 
 
@@ -294,11 +303,15 @@ class Rank:
         if self.json:
             print(json.dumps([one.to_mapping() for one in found], indent=1))
             return 0
-        table = Table("ranked", "trained on", box=None, padding=(0, 1, 0, 0), pad_edge=False)
-        for name in ("runs", "figures", "val", "val_shifted"):
-            table.add_column(name, justify="right", no_wrap=True)
-        for one in found:
-            correlations = (f"{one.val:.2f}", f"{one.val_shifted:.2f}")
-            table.add_row(one.over, one.where, str(one.runs), str(one.figures), *correlations)
-        out.print(table)
+        from ..report.formats import Grid, terminal
+
+        rows = [
+            (
+                *(one.over, one.where, str(one.runs), str(one.figures)),
+                *(f"{one.val:.2f}", f"{one.val_shifted:.2f}"),
+            )
+            for one in found
+        ]
+        head = ("ranked", "trained on", "runs", "figures", "val", "val_shifted")
+        out.print(terminal(Grid.of(head, rows, words=1)))
         return 0

@@ -38,9 +38,9 @@ class Report:
             from ..report.summary import write_index
 
             write_index(self.directory, self.index)
-            out.print(str(self.index), highlight=False, soft_wrap=True)
+            out.print(str(self.index), soft_wrap=True)
             return 0
-        from ..report.formats.terminal import print_tables
+        from ..report.formats import print_tables
         from ..report.page import write_report
 
         output = self.output or self.directory / "report"
@@ -50,10 +50,10 @@ class Report:
         for section in sections:
             print_tables(out, (shown.table for shown in section.tables), full=self.full)
             if section.verdict:
-                out.print(section.verdict, highlight=False, markup=False)
+                out.print(section.verdict)
             for line in section.study.problems:
-                out.print(line, highlight=False, soft_wrap=True)
-        out.print(str(output / "index.html"), highlight=False, soft_wrap=True)
+                out.print(line, soft_wrap=True)
+        out.print(str(output / "index.html"), soft_wrap=True)
         return 0
 
 
@@ -100,7 +100,7 @@ class Gallery:
             for path in targets:
                 with replacing(path) as temporary:
                     sheet.save(temporary, quality=78, method=6)  # of WebP; PNG has no such options
-                out.print(str(path), highlight=False, soft_wrap=True)
+                out.print(str(path), soft_wrap=True)
         return 0
 
     def _paths(self) -> dict[Path, list[Path]]:
@@ -146,13 +146,13 @@ class Playground:
 
         with server(self.port) as playground:
             address = f"http://127.0.0.1:{playground.server_port}/"
-            out.print(f"{address} (Ctrl+C ends it)", highlight=False)
+            out.print(f"{address} (Ctrl+C ends it)")
             if self.open:
                 webbrowser.open(address)
             try:
                 playground.serve_forever()
             except KeyboardInterrupt:
-                out.print("ended", highlight=False)
+                out.print("ended")
         return 0
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.console import Console
-from rich.table import Table
 
 from ..errors import StoppedError, unknown_name
 from ..launch import Launcher, LaunchOptions, get_launcher
@@ -20,6 +19,7 @@ from ..study.studies import STUDIES
 if TYPE_CHECKING:  # the list of studies must not wait for torch
     import torch
 
+    from ..report.formats import Grid
     from ..study.directory import StudyDirectory
 
 
@@ -47,12 +47,14 @@ class Study:
     dry_run: bool = False
     """list the runs and how long they will take, and run nothing"""
     list: bool = False
-    """list the studies"""
+    """list the studies with their numbers of runs"""
 
     def run(self, out: Console) -> int:
         """Run the study and print its tables."""
         if self.list or self.name is None:
-            out.print(studies_table())
+            from ..report.formats import terminal
+
+            out.print(terminal(studies_grid(counted=self.list), boxed=True))
             return 0
         if self.name not in STUDIES:
             raise unknown_name("study", self.name, STUDIES)
@@ -61,7 +63,7 @@ class Study:
         directory = StudyDirectory(self.name, self.settings, self.execution.runs, self.results)
         if self.results is not None:
             text = f"{directory.imported} results of {self.results} imported"
-            out.print(text, highlight=False, soft_wrap=True)
+            out.print(text, soft_wrap=True)
         launcher = get_launcher(self.launch)
         device = _device(self.execution.accelerator)
         if self.dry_run:
@@ -73,7 +75,7 @@ class Study:
         self, out: Console, directory: StudyDirectory, launcher: Launcher, device: torch.device
     ) -> int:
         from ..launch.outcome import Outcome
-        from ..report.formats.terminal import print_tables
+        from ..report.formats import print_tables
         from ..study.directory import StudyDisplay
 
         missing = directory.missing()
@@ -92,34 +94,37 @@ class Study:
             if missing:
                 launcher(missing, replace(self.execution, quiet=quiet), on_done)
         except StoppedError as stopped:
-            out.print(str(stopped), highlight=False, soft_wrap=True)
+            out.print(str(stopped), soft_wrap=True)
             return 130
         directory.measure(self.execution.accelerator)
         path = directory.write(device)
         print_tables(out, directory.tables(), full=self.full)
         for key, problem in directory.known.failures.items():
-            out.print(
-                f"failed: {directory.folders[key]}: {problem}", highlight=False, soft_wrap=True
-            )
-        out.print(str(path), highlight=False, soft_wrap=True)
+            out.print(f"failed: {directory.folders[key]}: {problem}", soft_wrap=True)
+        out.print(str(path), soft_wrap=True)
         return 1 if failed else 0
 
 
-def studies_table() -> Table:
-    """Every study, what it shows, and how many runs a seed is on the paper's benchmarks."""
-    table = Table(title_justify="left")
-    table.add_column("study", no_wrap=True)
-    table.add_column("shows")
-    table.add_column("paper", min_width=8)
-    table.add_column("runs", justify="right", no_wrap=True)
-    for name, listed in STUDIES.items():
-        table.add_row(name, listed.shows, listed.reference, str(listed.runs))
-    return table
+def studies_grid(*, counted: bool) -> Grid:
+    """Every study, what it shows, and its number of runs for a seed on the paper's benchmarks.
+
+    Args:
+        counted: count the runs, which takes seconds.
+    """
+    from ..report.formats import Grid
+
+    head = ("study", "shows", "paper", *["runs"] * counted)
+    rows = [
+        (name, one.shows, one.reference, *(str(one.runs) for _ in range(counted)))
+        for name, one in STUDIES.items()
+    ]
+    return Grid.of(head, rows, words=2)
 
 
 def _show_runs(
     out: Console, directory: StudyDirectory, launcher: Launcher, device: torch.device
 ) -> None:
+    from ..report.formats import Grid, terminal
     from ..run.display import duration
     from ..study.directory import described
     from ..study.estimate import Estimator
@@ -127,13 +132,17 @@ def _show_runs(
     missing = directory.missing()
     estimator = Estimator(directory.runs, device, launcher.threads)
     seconds = dict(zip((c.hash for c in missing), estimator.seconds(missing), strict=True))
-    table = Table("run", "directory", "state", "time", title=directory.name, title_justify="left")
-    for key, config in directory.configs.items():
-        estimate = duration(seconds[key]) if key in seconds else ""
-        table.add_row(
-            described(config), str(directory.folders[key]), directory.state(key), estimate
+    rows = [
+        (
+            described(config),
+            str(directory.folders[key]),
+            directory.state(key),
+            duration(seconds[key]) if key in seconds else "",
         )
-    out.print(table)
+        for key, config in directory.configs.items()
+    ]
+    out.print(f"{directory.name}:")
+    out.print(terminal(Grid.of(("run", "directory", "state", "time"), rows, words=2)))
     total = sum(seconds.values())
     width = min(launcher.width, max(len(missing), 1))
     longest = max(seconds.values(), default=0.0)

@@ -20,7 +20,7 @@ from ..paper import paper_row
 from ..run.config import Execution, RunConfig
 from ..run.recipes import with_recipe
 from ..run.values import method_from
-from .run import targets_table
+from .run import targets_grid
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class Train:
 
     def run(self, out: Console) -> int:
         """Train and print the targets."""
+        from ..report.formats import print_grid
         from ..run.distributed import is_first
         from ..run.training import train
         from ..study.estimate import long_run_warning
@@ -57,12 +58,12 @@ class Train:
         try:
             result = train(config, self.execution)
         except StoppedError as stopped:
-            out.print(str(stopped), highlight=False, soft_wrap=True)
+            out.print(str(stopped), soft_wrap=True)
             return 130
         if not first:
             return 0
-        out.print(targets_table(result, paper_row(config)))
-        out.print(str(config.directory(self.execution.runs)), highlight=False, soft_wrap=True)
+        print_grid(out, targets_grid(result, paper_row(config)))
+        out.print(str(config.directory(self.execution.runs)), soft_wrap=True)
         return 0
 
     def _as_stored(self) -> bool:

@@ -40,6 +40,7 @@ STYLE: dict[Any, Any] = {
     "savefig.facecolor": GROUND,
     "svg.hashsalt": "prorandconv",
     "text.color": INK,
+    "text.parse_math": False,  # a name with $ is a name
     "xtick.color": INK,
     "ytick.color": INK,
 }

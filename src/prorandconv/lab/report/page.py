@@ -17,10 +17,8 @@ from ..study.table import Table
 from ..tasks import Evaluation
 from .compare import Comparison, comparisons, table_of
 from .curves import DARK_GROUND, DARK_INK, GROUND, INK
-from .formats.comma_separated import comma_separated
-from .formats.latex import latex_table
-from .formats.lines import best, footnotes, heading, lines
-from .formats.markdown import code, escaped, grid, markdown_table
+from .formats import Grid, code, comma_separated, escaped, grid_of, latex
+from .formats import markdown as markdown_table
 from .looks import labelled, labelled_rows
 from .pictures import Folder, Picture, curve_pictures, prediction_pictures, sample_pictures, slug
 from .plots import describe, table_plot
@@ -35,6 +33,8 @@ class ShownTable:
     """A table, its plot, and the files that hold it beside the report."""
 
     table: Table
+    grid: Grid
+    """the same as texts"""
     plot: Picture | None
     files: Mapping[str, str]
     """names of files by format"""
@@ -65,8 +65,7 @@ def html(sections: Sequence[Section]) -> str:
     )
     template = environment.from_string(files(__package__).joinpath(TEMPLATE).read_text("utf-8"))
     colours = {"ink": INK, "ground": GROUND, "dark_ink": DARK_INK, "dark_ground": DARK_GROUND}
-    functions = {"best": best, "footnotes": footnotes, "heading": heading, "lines": lines}
-    return template.render(sections=sections, **colours, **functions)
+    return template.render(sections=sections, **colours)
 
 
 def markdown(sections: Sequence[Section]) -> str:
@@ -78,7 +77,7 @@ def markdown(sections: Sequence[Section]) -> str:
         parts += [f"- {escaped(line)}" for line in section.study.problems]
         for shown in section.tables:
             files = ", ".join(f"[{kind}]({name})" for kind, name in shown.files.items())
-            parts += [f"## {escaped(heading(shown.table))}", markdown_table(shown.table)]
+            parts += [f"## {escaped(shown.grid.title)}", markdown_table(shown.grid)]
             parts += [f"As {files}", *_links([shown.plot])]
         if section.curves:
             parts += ["## Learning curves", *_links(section.curves)]
@@ -101,7 +100,7 @@ def _by_class(one: MethodConfusions) -> tuple[str, str]:
     ]
     targets = [matrix.target for matrix in one.matrices]
     caption = f"{escaped(one.title)}, {one.matrices[0].class_metric} in %"
-    return caption, grid(["class", *targets], rows)
+    return caption, markdown_table(Grid.of(["class", *targets], rows)).rstrip("\n")
 
 
 def _shown(score: float | None) -> str:
@@ -205,12 +204,13 @@ def _section(study: StudyRecord, folder: Folder, samples: bool, data_root: Path 
     for table in study.tables:
         path = folder.free(*([] if table.name.startswith(study.name) else [study.name]), table.name)
         files = {"CSV": f"{path.name}.csv", "LaTeX": f"{path.name}.tex"}
+        grid = grid_of(table)
         write_text(path.with_name(files["CSV"]), comma_separated(table))
-        write_text(path.with_name(files["LaTeX"]), latex_table(table))
+        write_text(path.with_name(files["LaTeX"]), latex(grid, table.name))
         figure = table_plot(table)
         narrow = table_plot(table, 1)
         plot = None if figure is None else Picture.plot(figure, path, describe(table), narrow)
-        tables.append(ShownTable(table, plot, files))
+        tables.append(ShownTable(table, grid, plot, files))
     curves: list[Picture] = []
     matrices: list[MethodConfusions] = []
     for group in groups:

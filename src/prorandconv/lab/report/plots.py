@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from ..study.table import FEWEST, Axis, Table
 from .curves import GROUND, INK, PHONE_WIDTH, grid, legend_columns, new_figure, shade, styled
-from .formats.lines import Digits, heading, repetitions
+from .formats import Digits, heading, repetitions
 from .looks import LOOKS, OTHERS, looks
 
 PANELS = 4
@@ -83,7 +83,7 @@ def _dots(table: Table, width: float) -> Figure:
                 (mark,) = axes.plot(paper, place, style.marker, color=style.colour, markersize=6)
                 mark.set_markerfacecolor(GROUND)
     middles = [group * step + (step - 2) / 2 for group in range(len(columns))]
-    axes.set_yticks(middles, columns)
+    axes.set_yticks(middles, [*map(table.heading_of, columns)])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(columns) * step - 1, -1)
     for line in range(1, len(columns)):
@@ -151,7 +151,7 @@ def _bar_panel(axes: Axes, table: Table, column: str) -> None:
                 fontsize=8,
             )
     axes.set_xlim(0, reached * 1.32 or 1)
-    axes.set_title(column)
+    axes.set_title(table.heading_of(column))
     if table.unit:
         axes.set_xlabel(table.unit)
 

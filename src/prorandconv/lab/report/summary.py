@@ -16,8 +16,7 @@ from ..run.display import duration
 from ..run.stored import described
 from ..study.studies import STUDIES
 from ..study.table import Table
-from .formats.lines import MISSING, Digits
-from .formats.markdown import escaped
+from .formats import MISSING, Digits, escaped
 from .looks import labelled
 from .read import StudyRecord, read
 
@@ -185,9 +184,8 @@ def _measured(study: StudyRecord, seen_from: Path) -> tuple[str, ...]:
     figure = ours = theirs = difference = MISSING
     if row is not None and (own := table.estimate(row, column)) is not None:
         digits = Digits.of(table, column)
-        spread = "" if own.deviation is None else f" ± {digits.plain(own.deviation)}"
-        figure = f"{row}, {column}"
-        ours = f"{digits.plain(own.mean)}{spread} {table.unit}"
+        figure = f"{row}, {table.heading_of(column)}"
+        ours = f"{digits.with_deviation(own)} {table.unit}"
         if (paper := table.paper(row, column)) is not None:
             theirs = f"{digits.plain(paper)} {table.unit}"
             difference = digits.signed(own.mean - paper)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from ..data import Benchmark, Options, get_benchmark
+from ..data import get_benchmark
 from ..errors import DataError
 from ..files import data_root
 from ..methods import METHODS, method_class
@@ -14,6 +15,9 @@ from ..paper import ALL, Row, label, rows_of
 from ..run.config import RunConfig
 from .plan import Column, Reading
 from .settings import Settings
+
+if TYPE_CHECKING:  # the list of studies must not wait for torch
+    from ..data import Benchmark
 
 SOLE_SOURCE = {"digits": "mnist", "gtav": "gtav"}
 """Benchmarks of which the paper trains on one domain only."""
@@ -277,6 +281,8 @@ class Scenarios:
             benchmarks: the paper's, which one of the user's takes the place of.
             networks: the paper's; None is the benchmark's own.
         """
+        from ..data import Options
+
         names = (settings.benchmark,) if settings.benchmark is not None else benchmarks
         scenarios = []
         for name in names:

@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scipy.special import stdtrit
-
 from ...errors import ProRandConvError
 
 STUDY = "study.json"
 """The file that a study's tables are stored in."""
-AVERAGE = "average"
+AVERAGE = "/average"
+"""The key of the average among the columns; no domain is called so, because it is no folder."""
 CONFIDENCE = 0.95
 FEWEST = 3
 """Seeds that an interval needs: of two values it would be 13 times as wide as they are apart."""
@@ -69,6 +68,8 @@ class Estimate:
         deviation = statistics.stdev(there) if len(there) > 1 else None
         if deviation is None or len(there) < FEWEST:
             return cls(mean, deviation, None, there)
+        from scipy.special import stdtrit  # only here: --help must not wait for it
+
         quantile = float(stdtrit(len(there) - 1, (1 + CONFIDENCE) / 2))
         half = quantile * deviation / math.sqrt(len(there))
         return cls(mean, deviation, (max(mean - half, ends[0]), min(mean + half, ends[1])), there)
@@ -129,9 +130,15 @@ class Table:
         """The average if there is one, and the columns."""
         return (AVERAGE, *self.columns) if self.averaged else self.columns
 
+    def heading_of(self, column: str) -> str:
+        """What people read above a column of :attr:`shown_columns`."""
+        if column != AVERAGE:
+            return column
+        return "average" if "average" not in self.columns else "average of all"
+
     def values(self, row: str, column: str) -> tuple[float | None, ...]:
         """One value for each seed; the average needs all of its columns."""
-        if column != AVERAGE or column in self.columns:
+        if column != AVERAGE:
             cell = self.cells.get((row, column))
             return cell.values if cell is not None else (None,) * len(self.seeds)
         of_columns = zip(*(self.values(row, name) for name in self.averaged), strict=True)
@@ -139,7 +146,7 @@ class Table:
 
     def paper(self, row: str, column: str) -> float | None:
         """The paper's figure; its average is taken over the same columns as ours."""
-        if column != AVERAGE or column in self.columns:
+        if column != AVERAGE:
             cell = self.cells.get((row, column))
             return cell.paper if cell is not None else None
         return mean_of_all([self.paper(row, name) for name in self.averaged])

@@ -1,1 +1,0 @@
-"""A table as text: terminal, Markdown, CSV and LaTeX."""
