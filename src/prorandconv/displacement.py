@@ -13,7 +13,6 @@ from torch import Tensor
 from . import checks
 from .caching import cached
 from .errors import ProRandConvError
-from .ops import native_labels
 from .ops.formulas import over_images, wrap
 from .options import PADDINGS, Padding, Size
 from .params import BlockParams
@@ -74,22 +73,13 @@ def composed(params: BlockParams, size: Size | None, border: Border) -> Tensor:
         repeats = tuple(times if n in chosen else 0 for n, times in enumerate(repeats))
     kernels = weight.unbind(-dims - 3) if params.layered else (weight,)
     steps = (_step(kernel, offsets, size, border) for kernel in kernels)
-    if params.layered:
-        total = _joined(_each(steps, repeats), len(repeats), border)
-    else:
-        total = _repeated(next(steps), repeats, border)
+    parts = _each(steps, repeats) if params.layered else _powers(next(steps), repeats, border)
+    total = _joined(parts, len(repeats), border)
     if total is None:
         total = weight.new_zeros(len(repeats), dims, *size)
     if mix is not None:
         total = total * over_images(1 - mix.view(-1), dims + 1)
     return total if params.per_image else total.squeeze(0)
-
-
-def _repeated(step: Tensor, repeats: Sequence[int], border: Border) -> Tensor | None:
-    """Where steps (N, 2, H, W) lead that are repeated, each so many times; None: nowhere."""
-    if native_labels.serves(step):
-        return native_labels.repeated(step, repeats, zeros=border == "zeros")
-    return _joined(_powers(step, repeats, border), len(repeats), border)
 
 
 def _joined(parts: Iterable[tuple[Tensor, list[int]]], count: int, border: Border) -> Tensor | None:

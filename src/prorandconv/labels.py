@@ -14,7 +14,6 @@ from torch import Tensor
 from .displacement import displacement as displacement_of
 from .displacement import pixels
 from .errors import ProRandConvError
-from .ops import native_labels
 from .params import BlockParams
 
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -66,8 +65,6 @@ def move_labels(
     signed = _SIGNED.get(labels.dtype, labels.dtype)
 
     def move(some: Tensor, displacement: Tensor) -> Tensor:
-        if native_labels.serves(displacement, some):
-            return native_labels.moved(some, displacement, int(fill))
         index, away = _nearest(displacement)
         # index_select takes ten times as long as gather.
         moved = some.flatten(2).gather(-1, index.expand(*some.shape[:2], -1))

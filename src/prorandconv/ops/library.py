@@ -57,15 +57,6 @@ def _load() -> ctypes.CDLL | str:
         *(pointer, size, pointer, pointer),
         *(ctypes.c_float, integer, integer, pointer, integer, integer, integer),
     ]
-    library.prc_repeat.restype = library.prc_move.restype = integer
-    library.prc_repeat.argtypes = [
-        *(pointer, pointer, size, size, size),
-        *(pointer, integer, integer),
-    ]
-    library.prc_move.argtypes = [
-        *(pointer, pointer, pointer, size, size, size, size),
-        *(integer, ctypes.c_uint64, integer),
-    ]
     return library
 
 
