@@ -7,7 +7,6 @@ if there is a compiler, and called through a C interface on raw pointers.
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
 import sys
 import warnings
@@ -40,12 +39,12 @@ def _share_openmp() -> None:
 
 def _load() -> ctypes.CDLL | str:
     """The compiled kernel, or why it is not there."""
-    found = importlib.util.find_spec(f"{__package__}._native")
-    if found is None or found.origin is None:
+    path = Path(__file__).with_name("_native.dll" if sys.platform == "win32" else "_native.so")
+    if not path.exists():
         return "the native kernel was not compiled; reinstall prorandconv where there is a compiler"
     _share_openmp()
     try:
-        library = ctypes.CDLL(found.origin)
+        library = ctypes.CDLL(str(path))
         library.prc_isa.restype = library.prc_isas.restype = ctypes.c_char_p
     except (OSError, AttributeError) as problem:
         return f"the native kernel could not be loaded: {problem}"
