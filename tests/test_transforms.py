@@ -21,7 +21,7 @@ from torchvision.transforms import v2
 from prorandconv import ProRandConv, ProRandConvError, RandConv
 from prorandconv.block_transform import offset_range
 from prorandconv.functional import move_labels
-from prorandconv.ops import library
+from prorandconv.ops import native
 
 TRANSFORMS = {
     "pro": ProRandConv,
@@ -517,7 +517,7 @@ def test_a_normalisation_for_other_channels_is_refused(option):
 
 
 def test_an_engine_that_is_not_there_is_refused_when_asked_for(monkeypatch):
-    monkeypatch.setattr(library, "UNAVAILABLE", "the native kernel was not compiled")
+    monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
     with pytest.raises(ProRandConvError, match=r"^engine: got .native., expected .*not compiled"):
         ProRandConv(engine="native")
 

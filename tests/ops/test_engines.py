@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
-from prorandconv.ops import library, native
+from prorandconv.ops import native
 from prorandconv.ops.block import Block, Contrast
 
 without_native = pytest.mark.skipif(
@@ -545,22 +545,6 @@ class TestNative:
         params.fields.coefficients[:] = coefficient
         assert augment(x, params=params).eq(0).all()
 
-    @pytest.mark.parametrize("wanted", ["avx3", "AVX2"])
-    def test_tells_of_an_instruction_set_that_is_not_there(self, monkeypatch, wanted):
-        monkeypatch.setenv("PRORANDCONV_ISA", wanted)
-        used = library.INSTRUCTION_SET
-        message = (
-            rf"^PRORANDCONV_ISA: got '{wanted}', expected one of \[.*'{used}'.*; '{used}' is used"
-        )
-        with pytest.warns(RuntimeWarning, match=message):
-            library._tell_of_other_instructions(library.LIBRARY)
-
-    @pytest.mark.parametrize("wanted", ["", library.INSTRUCTION_SET])
-    def test_says_nothing_of_one_that_is_in_use(self, monkeypatch, recwarn, wanted):
-        monkeypatch.setenv("PRORANDCONV_ISA", wanted)
-        library._tell_of_other_instructions(library.LIBRARY)
-        assert not recwarn.list
-
     def test_fake_tensors_pass_through(self):
         with FakeTensorMode():
             x, weight = torch.empty(2, 3, 9, 9), torch.empty(3, 3, 3, 3)
@@ -653,7 +637,7 @@ class TestNative:
             tensor.untyped_storage().resize_(0)
             return tensor
 
-        with pytest.raises(ProRandConvError, match=f"^{name}: got '0 numbers', expected the"):
+        with pytest.raises(ProRandConvError, match=f"^{name}: got '0 elements', expected the"):
             self.call(waves=True, **{name: freed})
 
     @pytest.mark.parametrize(
@@ -710,7 +694,7 @@ class TestServing:
         assert self.serving("auto", torch.float64) == "eager"
 
     def test_without_the_kernel_the_eager_engine_serves_and_the_reason_is_told(self, monkeypatch):
-        monkeypatch.setattr(library, "UNAVAILABLE", "the native kernel was not compiled")
+        monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
         assert ops.engines()["native"] == "the native kernel was not compiled"
         assert self.serving("auto") == "eager"
         message = r"^engine: got 'native', expected .*not compiled"

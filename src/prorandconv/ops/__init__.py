@@ -21,7 +21,7 @@ from torch import Tensor
 
 from .. import checks
 from ..errors import ProRandConvError
-from . import bands, eager, library, native, per_image, reference, triton_engine, volumes
+from . import bands, eager, native, per_image, reference, triton_engine, volumes
 from .block import Block, Contrast, Repeats, differentiable
 
 Engine = Literal["auto", "native", "triton", "eager", "reference"]
@@ -36,7 +36,7 @@ def engines() -> dict[str, str]:
         'available'
     """
     return {
-        "native": library.UNAVAILABLE or f"available ({library.INSTRUCTION_SET})",
+        "native": native.UNAVAILABLE or f"available ({native.INSTRUCTION_SET})",
         "triton": f"{unavailable('triton') or 'available'}; {triton_engine.CHECKED}",
         "eager": "available",
         "reference": "available",
@@ -47,7 +47,7 @@ def unavailable(engine: Engine) -> str | None:
     """Why an engine cannot be used here, or None if it can."""
     if engine == "triton":
         return triton_engine.unavailable()
-    return library.UNAVAILABLE if engine == "native" else None
+    return native.UNAVAILABLE if engine == "native" else None
 
 
 def apply(

@@ -1,23 +1,75 @@
-"""The fused CPU kernel: everything of one draw in one pass over memory per repetition."""
+"""The fused CPU kernel: everything of one draw in one pass over memory per repetition.
+
+The kernel is plain C++ (``csrc/``) without torch's headers, compiled when the package is installed
+if there is a compiler, and called through a C interface on raw pointers.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from ..errors import ProRandConvError
-from . import library
 from .block import Block, Contrast, Repeats
-from .library import LIBRARY, ready
 
 _PADDINGS = {"zeros": 0, "reflect": 1, "replicate": 2}
 _PLAIN = (Tensor, type(None))
 _FACTORS = ("offsets", "by_row", "by_column", "sigma")
 _MAX_WAVES = 16
 """Along each axis: the kernel makes no offsets of more (as in csrc/common.h)."""
+
+
+def _share_openmp() -> None:
+    """Make the OpenMP runtime that torch has loaded visible to the kernel.
+
+    A second runtime would mean a second pool of threads, and its workers would fight for the cores
+    with torch's, which go on spinning after each operation.
+    """
+    if sys.platform != "linux" or hasattr(ctypes.CDLL(None), "GOMP_parallel"):
+        return
+    here = Path(torch.__file__).parent
+    bundled = [*here.glob("lib/libgomp*.so*"), *here.parent.glob("torch.libs/libgomp*.so*")]
+    for path in (*bundled, "libgomp.so.1"):
+        try:
+            ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+        except OSError:
+            continue
+        return
+
+
+def _load() -> ctypes.CDLL | str:
+    """The compiled kernel, or why it is not there."""
+    path = Path(__file__).with_name("_native.dll" if sys.platform == "win32" else "_native.so")
+    if not path.exists():
+        return "the native kernel was not compiled; reinstall prorandconv where there is a compiler"
+    _share_openmp()
+    try:
+        library = ctypes.CDLL(str(path))
+        library.prc_isa.restype = ctypes.c_char_p
+    except (OSError, AttributeError) as problem:
+        return f"the native kernel could not be loaded: {problem}"
+    pointer, integer, size = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
+    library.prc_apply.restype = integer
+    library.prc_apply.argtypes = [
+        *(pointer, pointer, size, size, size, size),
+        *(pointer, pointer, pointer, pointer, size, size),
+        *(pointer, size, pointer, pointer),
+        *(ctypes.c_float, integer, integer, pointer, integer, integer, integer),
+    ]
+    return library
+
+
+LIBRARY = _load()
+"""The kernel, or why it is not there."""
+UNAVAILABLE: str | None = LIBRARY if isinstance(LIBRARY, str) else None
+"""Why the kernel is not there, or None if it is."""
+INSTRUCTION_SET: str | None = None if isinstance(LIBRARY, str) else LIBRARY.prc_isa().decode()
+"""The vector instructions in use, or None if the kernel is not there."""
 
 
 def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
@@ -53,8 +105,8 @@ def _displacement(block: Block) -> _Displacement:
 
 def refuses(images: Tensor, block: Block) -> str | None:
     """Why the kernel cannot serve a draw, in the form of what would be right; None if it can."""
-    if library.UNAVAILABLE is not None:
-        return f"'eager' or 'auto': {library.UNAVAILABLE}"
+    if UNAVAILABLE is not None:
+        return f"'eager' or 'auto': {UNAVAILABLE}"
     if block.dims == 3:
         return "'eager' or 'auto' for volumes: native is for images"
     for tensor in (images, block.weight, block.given):
@@ -94,14 +146,14 @@ def _run(
     if len(repeats) != numbers or not all(0 <= number < 2**63 for number in repeats):
         raise ProRandConvError.about("repeats", list(repeats), f"{numbers} numbers >= 0")
     tensors = (
-        ready("images", images, images.shape),
-        ready("weight", weight, (*own, channels, channels, kernel_size, kernel_size)),
-        _ready("offsets", offsets, (*own, 2 * kernel_size**2, *(waves or (height, width)))),
-        _ready("by_row", by_row, (height, waves[0])) if waves else None,
-        _ready("by_column", by_column, (waves[1], width)) if waves else None,
-        _ready("sigma", sigma, own) if waves else None,
-        _ready("gamma", gamma, (*own, channels)),
-        _ready("beta", beta, (*own, channels)),
+        _as_buffer("images", images, images.shape),
+        _as_buffer("weight", weight, (*own, channels, channels, kernel_size, kernel_size)),
+        _as_buffer("offsets", offsets, (*own, 2 * kernel_size**2, *(waves or (height, width)))),
+        _as_buffer("by_row", by_row, (height, waves[0])) if waves else None,
+        _as_buffer("by_column", by_column, (waves[1], width)) if waves else None,
+        _as_buffer("sigma", sigma, own) if waves else None,
+        _as_buffer("gamma", gamma, (*own, channels)),
+        _as_buffer("beta", beta, (*own, channels)),
     )
     at_images, at_weight, *at_offsets, at_gamma, at_beta = (
         None if tensor is None else tensor.data_ptr() for tensor in tensors
@@ -149,8 +201,23 @@ def _wave_counts(offsets: Tensor | None, *factors: Tensor | None) -> tuple[int, 
     return rows, columns
 
 
-def _ready(name: str, tensor: Tensor | None, shape: Sequence[int]) -> Tensor | None:
-    return None if tensor is None else ready(name, tensor, shape)
+def _as_buffer(name: str, tensor: Tensor | None, shape: Sequence[int]) -> Tensor | None:
+    """A tensor whose address can be handed to the kernel, which trusts that all of this is so."""
+    if tensor is None:
+        return None
+    dtype = torch.float32
+    if tensor.dtype != dtype or not tensor.is_cpu or tensor.layout != torch.strided:
+        given = f"{tensor.dtype}, {tensor.layout} on {tensor.device}"
+        raise ProRandConvError.about(name, given, f"{dtype}, torch.strided on cpu for native")
+    if tuple(tensor.shape) != tuple(shape):
+        raise ProRandConvError.about(name, tuple(tensor.shape), f"the shape {tuple(shape)}")
+    tensor = tensor.resolve_neg().contiguous()
+    size = tensor.element_size()
+    held = tensor.untyped_storage().nbytes() // size - tensor.storage_offset()
+    if held < tensor.numel():
+        raise ProRandConvError.about(name, f"{held} elements", f"the {tensor.numel()} of its shape")
+    # Memory of another library may begin anywhere.
+    return tensor if tensor.data_ptr() % size == 0 else tensor.clone()
 
 
 native_block = torch.library.custom_op("prorandconv::native_block", _run, mutates_args=())

@@ -197,7 +197,6 @@ struct Engine {
 struct Engines {
     Engine known[3];
     int count = 0;
-    char names[32] = "";
 
     Engines() {
 #if defined(__x86_64__)
@@ -216,11 +215,7 @@ struct Engines {
 #endif
         add({plain, generic::apply_pixels, generic::apply_images});
     }
-    void add(const Engine &engine) {
-        known[count++] = engine;
-        if (count > 1) std::strcat(names, " ");
-        std::strcat(names, engine.name);
-    }
+    void add(const Engine &engine) { known[count++] = engine; }
     const Engine &chosen() const {
         const char *wanted = std::getenv("PRORANDCONV_ISA");
         for (int i = 0; wanted && i < count; i++)
@@ -229,13 +224,9 @@ struct Engines {
     }
 };
 
-const Engines &engines() {
-    static const Engines all;
-    return all;
-}
-
 const Engine &engine() {
-    static const Engine &chosen = engines().chosen();
+    static const Engines all;
+    static const Engine &chosen = all.chosen();
     return chosen;
 }
 
@@ -287,9 +278,9 @@ void each_task(void *argument, int thread, int) {
 
 extern "C" {
 
-// The instruction set in use, and all that this machine has, separated by spaces.
+// The instruction set in use: the best that the machine has, or that of the environment variable
+// PRORANDCONV_ISA, with which the sanitizers run over all of them.
 const char *prc_isa(void) { return prorandconv::engine().name; }
-const char *prc_isas(void) { return prorandconv::engines().names; }
 
 // images <- tanh(gamma * standardise(deform_conv2d(images)) + beta), `repeats` times.
 // x, out: (n, c, h, w), may be the same memory; offsets: (2 k k, h, w) or NULL for none; or with
