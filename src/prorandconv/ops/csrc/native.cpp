@@ -2,6 +2,7 @@
 // the workspace. The mathematics is in kernel.h, which is compiled once per instruction set.
 #include <dlfcn.h>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 #include <pthread.h>
@@ -27,6 +28,11 @@
 #define PRC_END_TARGET PRC_PRAGMA(GCC pop_options)
 #endif
 #define PRC_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__) && __clang_major__ >= 18 && __clang_major__ <= 21
+#define PRC_AVX512 "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,evex512"  // vectors of 512 bits
+#else
+#define PRC_AVX512 "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"
+#endif
 
 // The fallback on x86 stands for machines of before 2013: it is kept small rather than fast.
 #if defined(__x86_64__)
@@ -50,7 +56,7 @@ PRC_BEGIN_TARGET("avx2,fma")
 #undef PRC_LANES
 #undef PRC_NAMESPACE
 PRC_END_TARGET
-PRC_BEGIN_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
+PRC_BEGIN_TARGET(PRC_AVX512)
 #define PRC_LANES 16
 #define PRC_NAMESPACE avx512
 #include "kernel.h"
@@ -193,6 +199,25 @@ struct Engine {
     }
 };
 
+#if defined(__x86_64__)
+// Vector instructions that the processor has and the system saves. __builtin_cpu_supports needs a
+// runtime library that not every compiler links into a shared library.
+struct Instructions {
+    bool avx2 = false, avx512 = false;
+
+    Instructions() {
+        unsigned a, b, c, d, saved, unused;
+        constexpr unsigned BASIC = bit_OSXSAVE | bit_AVX | bit_FMA;
+        constexpr unsigned WIDE = bit_AVX512F | bit_AVX512VL | bit_AVX512BW | bit_AVX512DQ;
+        if (!__get_cpuid(1, &a, &b, &c, &d) || (c & BASIC) != BASIC) return;
+        asm volatile("xgetbv" : "=a"(saved), "=d"(unused) : "c"(0));
+        if ((saved & 0x06) != 0x06 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return;
+        avx2 = b & bit_AVX2;
+        avx512 = avx2 && (b & WIDE) == WIDE && (saved & 0xe0) == 0xe0;
+    }
+};
+#endif
+
 // The engines that this machine can run, the fastest first.
 struct Engines {
     Engine known[3];
@@ -200,13 +225,9 @@ struct Engines {
 
     Engines() {
 #if defined(__x86_64__)
-        __builtin_cpu_init();
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-            __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-            add({"avx512", avx512::apply_pixels, avx2::apply_images});
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-            add({"avx2", avx2::apply_pixels, avx2::apply_images});
+        const Instructions has;
+        if (has.avx512) add({"avx512", avx512::apply_pixels, avx2::apply_images});
+        if (has.avx2) add({"avx2", avx2::apply_pixels, avx2::apply_images});
 #endif
 #if defined(__ARM_NEON)
         const char *plain = "neon";
