@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 import prorandconv as prc
+from prorandconv.fields import Field
 from prorandconv.params import ProRandConvParams
 
 
@@ -19,6 +20,7 @@ def merged_multiply_adds(params: ProRandConvParams) -> int:
     largest one at float32's precision, and pixels outside the image, do not count.
     """
     weight, offsets = params.weight, params.offsets
+    offsets = offsets.dense() if isinstance(offsets, Field) else offsets
     assert offsets is not None
     height, width = offsets.shape[-2:]
     kernel_size = weight.shape[-1]

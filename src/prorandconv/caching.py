@@ -1,9 +1,10 @@
-"""A cache for tensors that must serve every later call, whatever mode the first call ran in."""
+"""What must not depend on the mode that torch happens to be in: cached tensors, and precision."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 import torch
@@ -35,3 +36,10 @@ def cached(maxsize: int) -> Callable[[Callable[..., Built]], Callable[..., Built
         return built
 
     return decorate
+
+
+def without_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """Compute as it is written: under autocast, products of matrices would have few bits."""
+    kind = device.type
+    enabled = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return torch.autocast(kind, enabled=False) if enabled else nullcontext()

@@ -13,10 +13,10 @@ from torch import Tensor
 from . import checks
 from .caching import cached
 from .errors import ProRandConvError
+from .fields import Field
 from .ops.formulas import over_images, wrap
 from .options import PADDINGS, Padding, Size
 from .params import BlockParams
-from .synthesis import Waves
 
 Border = Padding | Literal["extended"]
 """What lies outside of the image; ``"extended"``: more image, displaced as the nearest pixel is."""
@@ -63,7 +63,7 @@ def displacement(
 def composed(params: BlockParams, size: Size | None, border: Border) -> Tensor:
     """The displacement of all repetitions, (2, H, W) or (N, 2, H, W)."""
     size, dims = _size(params, size), params.spatial_dims
-    weight, offsets, mix = params.weight, _offsets(params), getattr(params, "mix", None)
+    weight, offsets, mix = params.weight, params.offsets, getattr(params, "mix", None)
     repeats = params.repeats
     if isinstance(repeats, int):
         weight, offsets = weight.unsqueeze(0), None if offsets is None else offsets[None]
@@ -115,15 +115,7 @@ def _powers(
             step = _followed(step, step, border)
 
 
-def _offsets(params: BlockParams) -> Tensor | Waves | None:
-    """The offsets, where they can be as waves: to make them all takes longer than all the rest."""
-    fields = params.fields
-    if not isinstance(fields, Waves) or fields.tracked:
-        return params.offsets
-    return fields.in_pixels() if params.layered else fields  # which each repetition reads anew
-
-
-def _step(weight: Tensor, offsets: Tensor | Waves | None, size: Size, border: Border) -> Tensor:
+def _step(weight: Tensor, offsets: Tensor | Field | None, size: Size, border: Border) -> Tensor:
     """One repetition: the mean of the taps' positions (N, 2, H, W), y and x in pixels."""
     count, kernel_size, dims = len(weight), weight.shape[-1], len(size)
     kind = (weight.dtype, weight.device)
@@ -133,8 +125,11 @@ def _step(weight: Tensor, offsets: Tensor | Waves | None, size: Size, border: Bo
     taps = torch.matmul(share, _taps(kernel_size, dims, *kind)).view(count, dims, *(1,) * dims)
     if offsets is None:
         step = taps.expand(-1, -1, *size)
-    elif isinstance(offsets, Waves):
-        step = offsets.means(share).to(weight).add_(taps)
+    elif isinstance(offsets, Field):
+        # The mean of the fields is the field of the mean coefficients: one for all taps.
+        modes = offsets.coefficients.to(weight)
+        means = torch.bmm(share, modes.reshape(count, kernel_size**dims, -1))
+        step = Field(means.view(count, dims, *modes.shape[2:]), size).dense().add_(taps)
     else:
         fields = offsets.to(weight).reshape(count, kernel_size**dims, dims * math.prod(size))
         step = torch.bmm(share, fields).view(count, dims, *size).add_(taps)
@@ -188,7 +183,7 @@ def _size(params: BlockParams, size: Size | None) -> Size:
             raise ProRandConvError.about("size", None, "(height, width): this draw has none")
         return params.size
     size = checks.size("size", size, params.spatial_dims)
-    if params.displaced and size != params.size:
+    if params.offsets is not None and size != params.size:
         raise ProRandConvError.about(
             "size", size, f"{params.size}, for which the draw is, or params.resized({size})"
         )

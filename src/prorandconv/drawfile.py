@@ -23,8 +23,8 @@ from torch import Tensor
 
 from . import checks
 from .errors import ProRandConvError
+from .fields import Field
 from .options import BOUNDS, CONTRAST_PARTS, OUTPUTS, PADDINGS, Size
-from .synthesis import Fields, Noise, Waves
 
 FORMAT = "prorandconv.draw"
 VERSIONS = {2: 1, 3: 2}
@@ -56,7 +56,7 @@ def text_of(parts: Mapping[str, Any], transform: str) -> str:
         "gamma": _stored(parts["gamma"]),
         "beta": _stored(parts["beta"]),
         "mix": _stored(parts.get("mix")),
-        "offsets": _stored_fields(parts["offsets"]),
+        "offsets": _stored_field(parts["offsets"]),
     }
     return json.dumps(file, separators=(",", ":"), allow_nan=False)
 
@@ -85,7 +85,7 @@ def parts_of(text: str, transform: str) -> dict[str, Any]:
         "weight": _tensor("weight", file["weight"]),
         "gamma": _optional("gamma", file["gamma"]),
         "beta": _optional("beta", file["beta"]),
-        "offsets": _fields(file["offsets"], size),
+        "offsets": _field(file["offsets"], size),
     }
     if transform == "RandConv":
         parts["options"] = {name: options[name] for name in options.keys() - NO_RANGE.keys()}
@@ -189,43 +189,28 @@ def _tensor(name: str, given: Any) -> Tensor:
     return torch.from_numpy(array).view(shape)
 
 
-def _stored_fields(fields: Fields | Tensor | None) -> dict[str, Any] | None:
-    if fields is None:
+def _stored_field(field: Field | Tensor | None) -> dict[str, Any] | None:
+    if field is None:
         return None
-    if isinstance(fields, Waves):
-        coefficients = _stored(fields.in_pixels().coefficients)
-        return {"kind": "waves", "side": max(fields.size), "coefficients": coefficients}
-    if isinstance(fields, Noise):
-        sigma, noise = _stored(fields.sigma), _stored(fields.coefficients)
-        return {"kind": "noise", "alpha": fields.alpha, "sigma": sigma, "noise": noise}
-    raise ProRandConvError.about(
-        "offsets", "a tensor that was given or changed", "None, or offsets as they were drawn"
-    )
+    if not isinstance(field, Field):
+        raise ProRandConvError.about("offsets", "a tensor", "None, or a Field as it was drawn")
+    return {"kind": "waves", "side": max(field.size), "coefficients": _stored(field.coefficients)}
 
 
-def _fields(given: Any, size: Size) -> Fields | None:
+def _field(given: Any, size: Size) -> Field | None:
     if given is None:
         return None
     stored, side, dims = _entries("offsets", given), max(size), len(size)
-    fields = "2k²" if dims == 2 else "3k³"
-    if checks.one_of("offsets, kind", stored["kind"], ("waves", "noise")) == "noise":
-        alpha = checks.number("offsets, alpha", stored["alpha"], low=0)
-        sigma = _tensor("offsets, sigma", stored["sigma"])
-        noise = _tensor("offsets, noise", stored["noise"])
-        modes = (*(side,) * (dims - 1), side // 2 + 1, 2)
-        leading, given_modes = noise.shape[: -dims - 2], noise.shape[-dims - 1 :]
-        if noise.dim() < dims + 2 or given_modes != modes or leading != sigma.shape:
-            expected = f"({fields}, *{modes}) after the dimensions of sigma, {tuple(sigma.shape)}"
-            raise ProRandConvError.about("offsets, noise", tuple(noise.shape), expected)
-        return Noise(noise, size, sigma.to(noise.dtype), alpha)
+    checks.one_of("offsets, kind", stored["kind"], ("waves",))
     checks.one_of("offsets, side", stored["side"], (side,))
     coefficients = _tensor("offsets, coefficients", stored["coefficients"])
     counts = coefficients.shape[-dims:]
     if coefficients.dim() < dims + 1 or not 1 <= min(counts) <= max(counts) <= side:
-        waves = "R, R'" if dims == 2 else "R, R', R''"
+        modes = "R, R'" if dims == 2 else "R, R', R''"
         raise ProRandConvError.about(
             "offsets, coefficients",
             tuple(coefficients.shape),
-            f"({fields}, {waves}) with {waves.replace(', ', ' and ', 1)} from 1 to {side}",
+            f"({'2k²' if dims == 2 else '3k³'}, {modes}) with "
+            f"{modes.replace(', ', ' and ', 1)} from 1 to {side}",
         )
-    return Waves(coefficients, size, None)
+    return Field(coefficients, size)

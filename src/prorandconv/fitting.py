@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from .errors import ProRandConvError
-from .synthesis import Fields
+from .fields import Field
 
 Repeats = int | tuple[int, ...]
 """How often a block is applied: one number, or one for each image that has a draw of its own."""
-NUMBERS = (Tensor, Fields)
+NUMBERS = (Tensor, Field)
 """What stands for a tensor in a draw."""
 
 

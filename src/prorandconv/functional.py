@@ -16,6 +16,7 @@ from . import checks, ops
 from .caching import cached
 from .displacement import displacement as displacement
 from .errors import ProRandConvError
+from .fields import Field
 from .labels import move_labels as move_labels
 from .ops import Engine
 from .ops.block import Block, Contrast
@@ -45,7 +46,7 @@ def random_conv(x: Tensor, weight: Tensor, padding: Padding = "zeros") -> Tensor
 def deform_conv(
     x: Tensor,
     weight: Tensor,
-    offsets: Tensor,
+    offsets: Tensor | Field,
     padding: Padding = "zeros",
     engine: Engine = "auto",
 ) -> Tensor:
@@ -57,8 +58,8 @@ def deform_conv(
     Args:
         x: images ``(N, C_in, H, W)``, or volumes.
         weight: ``(C_out, C_in, k, k)``, k odd.
-        offsets: ``(2k², H, W)`` in pixels, ``(dy, dx)`` for each tap, row by row; for volumes
-            ``(3k³, D, H, W)``, ``(dz, dy, dx)`` for each tap.
+        offsets: ``(2k², H, W)`` in pixels, ``(dy, dx)`` for each tap, row by row, as a tensor or
+            a field; for volumes ``(3k³, D, H, W)``, ``(dz, dy, dx)`` for each tap.
         padding: border mode, ``"zeros"``, ``"reflect"`` or ``"replicate"``.
         engine: which implementation; see :mod:`prorandconv.ops`.
 
@@ -164,7 +165,9 @@ def _nothing(x: Tensor, weight: Tensor) -> Tensor:
     return x.new_zeros(len(x), len(weight), *x.shape[2:])
 
 
-def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, padding: Padding) -> None:
+def _check_convolution(
+    x: Tensor, weight: Tensor, offsets: Tensor | Field | None, padding: Padding
+) -> None:
     checks.images(x)
     if x.dim() not in (4, 5):
         raise ProRandConvError.about(
@@ -191,7 +194,7 @@ def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, paddin
     checks.one_of("padding", padding, PADDINGS)
 
 
-def _check_like(x: Tensor, name: str, tensor: Tensor | None) -> None:
+def _check_like(x: Tensor, name: str, tensor: Tensor | Field | None) -> None:
     """Refuse to mix precisions or devices."""
     if tensor is not None and (tensor.dtype != x.dtype or tensor.device != x.device):
         raise ProRandConvError.about(

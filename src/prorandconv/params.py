@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import torch
@@ -12,9 +12,9 @@ from torch import Tensor
 
 from . import checks, drawfile
 from .errors import ProRandConvError
+from .fields import Field
 from .fitting import NUMBERS, Repeats, check_choice, check_tensor, check_weight, whole
 from .options import Size
-from .synthesis import Fields, Waves, version_of
 
 Self = TypeVar("Self", bound="BlockParams")
 
@@ -32,9 +32,9 @@ class BlockParams:
     weight: Tensor
     """convolution weights, smoothing included: ``(C, C, k, k)``, or ``(L_max, C, C, k, k)`` if they
     differ between repetitions"""
-    offsets: Tensor | None
-    """deformable offsets in pixels ``(2k², H, W)``, or None; they can be given as
-    :class:`prorandconv.synthesis.Fields`, of which they are made when they are first read"""
+    offsets: Tensor | Field | None
+    """deformable offsets in pixels ``(2k², H, W)``: as drawn a :class:`Field`, whose ``dense()`` is
+    the tensor; or a tensor, or None"""
     gamma: Tensor | None
     """affine scale ``(C,)``, or None"""
     beta: Tensor | None
@@ -53,15 +53,10 @@ class BlockParams:
     options: Mapping[str, Any] | None = field(default=None, kw_only=True)
     """options of the transform that made the draw, as keyword arguments of the function that
     applies it, ``functional.pro_rand_conv`` or ``rand_conv``; None if they are not known"""
-    _fields: InitVar[Fields | None] = field(default=None, kw_only=True)
 
-    def __post_init__(self, _fields: Fields | None) -> None:
-        # dataclasses.replace reads the offsets, and hands the tensor on beside its fields.
-        given = self._given
-        if _fields is not None and _fields.made_the(given):
-            object.__setattr__(self, "offsets", _fields)
-        if given is not None:
-            shape = tuple(getattr(given, "shape", ()))
+    def __post_init__(self) -> None:
+        if self.offsets is not None:
+            shape = tuple(getattr(self.offsets, "shape", ()))
             object.__setattr__(self, "size", shape[-self.spatial_dims :])
         object.__setattr__(self, "repeats", whole(self.repeats))
         dims = self.spatial_dims
@@ -104,32 +99,15 @@ class BlockParams:
         return nothing_chosen or self.repeats == 0
 
     @property
-    def fields(self) -> Fields | None:
-        """What the offsets are made of; None if they were given or changed as numbers."""
-        given = self._given
-        return given if isinstance(given, Fields) and not given.edited else None
-
-    @property
-    def displaced(self) -> bool:
-        """Whether there are offsets, which need not be made for the answer."""
-        return self._given is not None
-
-    @property
     def reach(self) -> float | None:
-        """The largest |offset| in pixels, or None where reading it would wait for a device.
-
-        For volumes, whose offsets take much memory, a bound of it.
-        """
-        given = self._given
-        if given is None or 0 in given.shape:
+        """The largest |offset| in pixels, or a bound; None where reading it would wait."""
+        if self.offsets is None or 0 in self.offsets.shape:
             return 0.0
-        if given.device.type == "cpu":
-            if isinstance(given, Waves) and given.dims == 3 and not given.edited:
-                return given.farthest()
-            lowest, highest = (given.made() if isinstance(given, Fields) else given).aminmax()
-            return max(-float(lowest), float(highest))
-        reach, version = getattr(self, "_carried", (None, 0))
-        return reach if version == _version_of(given) else None
+        if isinstance(self.offsets, Field):
+            return self.offsets.bound()
+        if self.offsets.device.type == "cpu":
+            return float(self.offsets.abs().max())
+        return None
 
     def in_layer(self, number: int) -> Repeats:
         """How often (once or not) the kernel of one repetition is applied, if they differ."""
@@ -161,19 +139,18 @@ class BlockParams:
         return draws
 
     def to(self: Self, device: torch.device | str) -> Self:
-        """The same draw on another device, which also knows how far the offsets reach."""
+        """The same draw on another device."""
         here, device = self._tensors(), torch.device(device)
         if all(value.device == device for value in here.values()):
             return self
-        # A copy to the host that does not block could be read before it is complete.
         there: dict[str, Any] = {
-            name: value.to(device, non_blocking=value.device.type == "cpu")
+            # A copy to the host that does not block could be read before it is complete.
+            name: value.to(device)
+            if isinstance(value, Field)
+            else value.to(device, non_blocking=value.device.type == "cpu")
             for name, value in here.items()
         }
-        moved = replace(self, **there)
-        if moved._given is not None:
-            object.__setattr__(moved, "_carried", (self.reach, _version_of(moved._given)))
-        return moved
+        return replace(self, **there)
 
     def resized(self: Self, size: Size) -> Self:
         """The same style for images of another size.
@@ -191,25 +168,21 @@ class BlockParams:
             torch.Size([3, 24, 32])
         """
         size = checks.size("size", size, self.spatial_dims)
-        if self._given is None:
+        if self.offsets is None:
             return replace(self, size=size)
-        if not isinstance(self.fields, Waves):
-            kind = "made of noise (alpha < 6)" if self.fields else "given or changed as numbers"
-            raise ProRandConvError.about(
-                "offsets", kind, "None, or offsets made of waves (alpha >= 6): no others can grow"
-            )
-        waves: dict[str, Any] = {"offsets": self.fields.resized(size)}
-        return replace(self, **waves)
+        if not isinstance(self.offsets, Field):
+            raise ProRandConvError.about("offsets", "a tensor", "None, or a Field as it was drawn")
+        resized: dict[str, Any] = {"offsets": self.offsets.resized(size)}
+        return replace(self, **resized)
 
     def to_json(self) -> str:
         """The text of a draw file with this draw; see :meth:`save`."""
-        return drawfile.text_of(self._parts, self._transform())
+        return drawfile.text_of(vars(self), self._transform())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the draw and its options to a small file of JSON that stays readable for good.
 
-        ``docs/draws.md`` describes the file. The loaded draw is the same up to the rounding of the
-        offsets.
+        ``docs/draws.md`` describes the file. The loaded draw replays bit for bit.
 
         Args:
             path: of the file, by custom ``*.draw.json``.
@@ -234,25 +207,11 @@ class BlockParams:
         with drawfile.naming(path):
             return cls.from_json(drawfile.read(path))
 
-    @property
-    def _given(self) -> Tensor | Fields | None:
-        """The offsets as they were given."""
-        given: Tensor | Fields | None = vars(self)["offsets"]
-        return given
-
-    @property
-    def _parts(self) -> dict[str, Any]:
-        """What the draw consists of, the offsets as fields where they can be."""
-        parts = dict(vars(self))
-        if parts["offsets"] is not None:
-            parts["offsets"] = self.fields or self.offsets
-        return parts
-
-    def _tensors(self) -> dict[str, Tensor | Fields]:
+    def _tensors(self) -> dict[str, Tensor | Field]:
         """What has a further dimension with one draw per image."""
         return {
             name: value
-            for name, value in self._parts.items()
+            for name, value in vars(self).items()
             if isinstance(value, NUMBERS) and name != "chosen"
         }
 
@@ -260,20 +219,6 @@ class BlockParams:
     def _transform(cls) -> str:
         """Name of the transform that makes such draws."""
         return cls.__name__.removesuffix("Params")
-
-
-def _read_offsets(params: BlockParams) -> Tensor | None:
-    given = params._given
-    return given.made() if isinstance(given, Fields) else given
-
-
-def _give_offsets(params: BlockParams, given: Tensor | Fields | None) -> None:
-    vars(params)["offsets"] = given
-
-
-# Set after dataclass has run, which would take them for defaults.
-BlockParams.offsets = property(_read_offsets, _give_offsets)  # type: ignore[assignment]
-BlockParams._fields = BlockParams.fields  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,11 +233,6 @@ class RandConvParams(BlockParams):
     mix: Tensor | None = None
     """share ``()`` of the original image in the result, or None"""
 
-    def __post_init__(self, _fields: Fields | None) -> None:
-        super().__post_init__(_fields)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._check_optional("mix")
-
-
-def _version_of(given: Tensor | Fields) -> int:
-    """How often offsets were changed in place."""
-    return int(given.edited) if isinstance(given, Fields) else version_of(given)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from . import checks, ops
 from .errors import ProRandConvError
+from .fields import Field
 from .ops import Engine
 from .ops.block import Block, Contrast
 from .ops.formulas import over_images, standardised
@@ -23,7 +24,6 @@ from .options import (
     Padding,
 )
 from .params import BlockParams, ProRandConvParams, RandConvParams
-from .synthesis import Waves
 
 
 def pro_rand_conv(
@@ -145,18 +145,11 @@ def _blocks(
     return images
 
 
-def _offsets(params: BlockParams, images: Tensor) -> Tensor | Waves | None:
-    """The offsets for an engine: as waves where they are as drawn, so that it can make them."""
-    waves = params.fields
-    like = (images.dtype, images.device)
-    if (
-        isinstance(waves, Waves)
-        and (waves.dtype, waves.device) == like
-        and not waves.tracked
-        and not torch.compiler.is_compiling()
-    ):
-        return waves
-    return _to(params.offsets, images)
+def _offsets(params: BlockParams, images: Tensor) -> Tensor | Field | None:
+    """The offsets in the images' precision, where they are."""
+    if params.offsets is None or not isinstance(params.offsets, Field):
+        return _to(params.offsets, images)
+    return params.offsets.to(images.device, images.dtype)
 
 
 def _chosen(x: Tensor, params: BlockParams) -> Tensor:
@@ -209,7 +202,7 @@ def _check_params(x: Tensor, params: BlockParams) -> None:
             f"a draw for {params.channels} channels",
             f"one for the images' {channels} channels; make it with draw(x)",
         )
-    if params.displaced and params.size != size:
+    if params.offsets is not None and params.size != size:
         raise ProRandConvError.about(
             "params",
             f"a draw for images of {params.size} pixels",

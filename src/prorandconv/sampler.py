@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from .checks import Range
-from .fields import draw_fields
+from .fields import Field, draw_field
 from .functional import gaussian_window
 from .options import Size
-from .synthesis import Fields
 
 DRAWING_VERSION = 2
 """Raised whenever the same seed gives other draws than before: results tell them apart by it."""
@@ -103,7 +102,7 @@ class Sampler:
         scale: Range,
         alpha: float,
         shared: bool = False,
-    ) -> Fields | Tensor:
+    ) -> Field | Tensor:
         """2k² smooth fields (dy, dx per tap) with one σ_Δ from the range; 3k³ for volumes.
 
         They are independent, or those of one tap for all of them (``shared``).
@@ -114,7 +113,7 @@ class Sampler:
         if 0 in size:
             return self.normal(dims * taps, *size)
         drawn = dims if shared else dims * taps
-        fields = draw_fields((*self._prefix, drawn), size, alpha, sigma, self.generator)
+        fields = draw_field((*self._prefix, drawn), size, alpha, sigma, self.generator)
         return fields.repeated(taps) if shared else fields
 
     def subset(self, count: int, share: float) -> Tensor:

@@ -74,7 +74,7 @@ def test_merged_operator_counts_the_pixels_that_a_result_depends_on():
     size = 7
     draw = prc.ProRandConv(offsets=(0.4, 0.4), smoothing=None).draw(torch.empty(1, 3, size, size))
     image = torch.zeros(1, 3, size, size, dtype=torch.float64, requires_grad=True)
-    offsets, weight = draw.offsets.double()[None], draw.weight.double()
+    offsets, weight = draw.offsets.dense().double()[None], draw.weight.double()
     result = torchvision.ops.deform_conv2d(image, offsets, weight, padding=1)[0, 0]
     depends = 0
     for value in result.flatten():

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
-from prorandconv.fields import draw_fields
+from prorandconv.fields import draw_field
 from prorandconv.ops import volumes
 from prorandconv.ops.block import Block, Contrast
 
@@ -86,7 +86,7 @@ def flat(params):
     kernel_size = params.weight.shape[-1]
     weight = torch.zeros_like(params.weight)
     weight[..., kernel_size // 2, :, :] = params.weight[..., kernel_size // 2, :, :]
-    offsets = params.offsets[:, :1].expand_as(params.offsets).clone()
+    offsets = params.offsets.dense()[:, :1].expand(params.offsets.shape).clone()
     offsets[0::3] = 0
     return replace(params, weight=weight, offsets=offsets)
 
@@ -237,6 +237,6 @@ def test_other_engines_refuse_volumes_by_name(engine):
 
 def test_auto_takes_the_eager_engine():
     x, weight = torch.randn(1, 1, 3, 3, 3), torch.randn(1, 1, 1, 1, 1)
-    fields = draw_fields((3,), (3, 3, 3), 10.0, torch.tensor(0.2))
+    fields = draw_field((3,), (3, 3, 3), 10.0, torch.tensor(0.2))
     block = Block(weight, fields, (3, 3, 3), "zeros")
     assert ops.serving(x, block, Contrast()) == "eager"

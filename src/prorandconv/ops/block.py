@@ -4,47 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
 
-import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from ..fields import Field
 from ..options import Size
 
 Repeats = int | tuple[int, ...]
 """How often the block is applied: one number, or one per image."""
 Index = int | slice | Tensor
-
-
-class Lazy(Protocol):
-    """Offsets that are made when they are needed, as sums of a few waves."""
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Precision of the offsets."""
-
-    @property
-    def device(self) -> torch.device:
-        """Where the offsets will be made."""
-
-    def made(self) -> Tensor:
-        """The offsets."""
-
-    def factors(self) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-        """What they are the product of: sigma, coefficients, waves (H, R) and (R', W)."""
-
-    def rows(self, *rows: slice) -> Tensor:
-        """Offsets of some rows of all images; in volumes, of some planes and rows."""
-
-    def in_pixels(self) -> Lazy:
-        """The same offsets with their scale multiplied in, so that parts of them cost less."""
-
-    def farthest(self) -> float:
-        """A bound of their magnitude, in pixels."""
-
-    def __getitem__(self, index: Any) -> Any:
-        """Those of one or some images that have a draw each; of one draw, some of its fields."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +26,7 @@ class Block:
 
     weight: Tensor
     """(C_out, C_in, k, k)"""
-    given: Tensor | Lazy | None
+    given: Tensor | Field | None
     """offsets (2k², H, W), (dy, dx) per tap, or what makes them; None is zero everywhere"""
     size: Size
     """height and width of the images"""
@@ -85,7 +54,7 @@ class Block:
     def offsets(self) -> Tensor | None:
         """The offsets as numbers, made if they were not yet."""
         given = self.given
-        return given if given is None or isinstance(given, Tensor) else given.made()
+        return given if given is None or isinstance(given, Tensor) else given.dense()
 
     def rows_of_offsets(self, rows: slice) -> Tensor | None:
         """Offsets (2k², rows, W) of some rows, made of their waves where they were not yet."""
@@ -125,9 +94,11 @@ class Contrast:
         return replace(self, gamma=self.gamma[images], beta=self.beta[images])
 
 
-def differentiable(tensor: Tensor | Lazy | None) -> bool:
+def differentiable(tensor: Tensor | Field | None) -> bool:
     """Whether a derivative is wanted, by backward or forward differentiation."""
-    if not isinstance(tensor, Tensor):
+    if isinstance(tensor, Field):
+        tensor = tensor.coefficients
+    if tensor is None:
         return False
     dual = forward_ad.unpack_dual(tensor)  # type: ignore[no-untyped-call]
     return tensor.requires_grad or dual.tangent is not None

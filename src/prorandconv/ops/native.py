@@ -97,10 +97,11 @@ def _displacement(block: Block) -> _Displacement:
     given = block.given
     if given is None or isinstance(given, Tensor):
         return given, None, None, None
-    sigma, coefficients, (by_row, by_column) = given.factors()
-    if max(coefficients.shape[-2:]) > _MAX_WAVES:
-        return given.made(), None, None, None
-    return coefficients, by_row, by_column, sigma
+    if max(given.coefficients.shape[-2:]) > _MAX_WAVES:
+        return given.dense(), None, None, None
+    by_row, by_column = given.basis(given.dtype)
+    unit = torch.ones(given.coefficients.shape[:-3], device=given.device)
+    return given.coefficients, by_row, by_column.t(), unit
 
 
 def refuses(images: Tensor, block: Block) -> str | None:

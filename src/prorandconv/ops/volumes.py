@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..fields import Field
 from ..options import Size
 from .bands import contrasted_in_place
-from .block import Block, Contrast, Lazy, Repeats
+from .block import Block, Contrast, Repeats
 from .eager import active_taps, readable
 from .formulas import pad_same, position_dtype, wrap
 
@@ -40,8 +40,6 @@ def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) ->
             for n, times in enumerate(repeats)
         ]
         return torch.cat(singles)
-    if block.given is not None and not isinstance(block.given, Tensor):
-        block = replace(block, given=block.given.in_pixels())
     taps = active_taps(block.weight)
     reach = _reach(block)
     for _ in range(repeats):
@@ -57,7 +55,7 @@ def _reach(block: Block) -> int | None:
     farthest = block.reach
     if farthest is None and readable(block.weight):
         given = block.given
-        farthest = float(given.abs().max()) if isinstance(given, Tensor) else given.farthest()
+        farthest = given.bound() if isinstance(given, Field) else float(given.abs().max())
     return None if farthest is None or not farthest <= _FAR else math.ceil(farthest)
 
 
@@ -106,10 +104,10 @@ def _slabs(size: Size) -> Iterator[_Part]:
         )
 
 
-def _offsets(fields: Tensor | Lazy, part: _Part) -> Tensor:
+def _offsets(fields: Tensor | Field, part: _Part) -> Tensor:
     """The offsets (3, ...) of a tap in a slab."""
     planes, rows, columns = part
-    if isinstance(fields, Tensor):
+    if not isinstance(fields, Field):
         return fields[:, planes, rows, columns]
     return fields.rows(planes, rows)
 

@@ -69,22 +69,25 @@ def test_offsets_of_a_column_differ_in_the_scale_alone(image):
     transform = ProRandConv(offsets=(1.0, 1.0), alpha=0.0)
     draw = transform.draw(image, torch.Generator().manual_seed(0))
     one, two = deformed(draw, 1.0, 10.0), deformed(draw, 2.0, 10.0)
-    assert torch.equal(one.offsets * 2, two.offsets)
+    assert torch.equal(one.offsets.dense() * 2, two.offsets.dense())
     assert torch.equal(one.weight, two.weight)
-    assert one.offsets.std((-2, -1), correction=0).allclose(torch.ones(18), atol=1e-4)
+    assert one.offsets.dense().std((-2, -1), correction=0).allclose(torch.ones(18), atol=1e-4)
 
 
 def test_a_low_exponent_is_rougher_than_a_high_one_with_the_same_numbers(image):
     draw = ProRandConv(offsets=(1.0, 1.0), alpha=0.0).draw(image)
-    rough, smooth = (deformed(draw, 1.0, alpha).offsets.diff().abs().mean() for alpha in (2, 10))
+    rough, smooth = (
+        deformed(draw, 1.0, alpha).offsets.dense().diff().abs().mean() for alpha in (2, 10)
+    )
     assert rough > 2 * smooth
 
 
 def test_arrows_point_where_the_offsets_do():
     draw = ProRandConv(offsets=(1.0, 1.0), alpha=0.0).draw(torch.zeros(3, 96, 96))
     still = deformed(draw, 0.0, 10.0)
-    to_the_right = still.offsets.clone()
-    to_the_right[9] = 1.0  # dx of the middle tap
+    coefficients = still.offsets.coefficients.clone()
+    coefficients[9, 0, 0] = 1.0  # dx of the middle tap
+    to_the_right = replace(still.offsets, coefficients=coefficients)
     before, after = (
         inked(arrows(replace(still, offsets=offsets), 4))
         for offsets in (still.offsets, to_the_right)

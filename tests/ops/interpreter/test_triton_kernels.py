@@ -107,7 +107,7 @@ def test_repetitions_follow_the_reference(options):
 def test_images_whose_number_of_repetitions_is_0_stay_as_they_are():
     x = torch.randn(3, 1, 4, 5)
     params = ProRandConv(1, repeats=1, mode="sample").draw(x)
-    block = Block(params.weight, params.offsets, (4, 5), "zeros")
+    block = Block(params.weight, params.offsets.dense(), (4, 5), "zeros")
     contrast = Contrast(True, params.gamma, params.beta)
     repeats = (0, 1, 0)
     actual = ops.apply(x, block, contrast, repeats, "triton")

@@ -10,8 +10,8 @@ from PIL import Image, ImageDraw
 from torch import Tensor
 
 from ... import ProRandConv
+from ...fields import Field, field_of
 from ...params import ProRandConvParams
-from ...synthesis import Noise
 from .picture import shown
 from .sheet import Row, Sheet
 
@@ -54,16 +54,16 @@ def offsets(image: Tensor, seed: int) -> Sheet:
 
 def deformed(draw: ProRandConvParams, scale: float, exponent: float) -> ProRandConvParams:
     """A draw whose offsets have another deviation in pixels and another spectrum."""
-    assert isinstance(draw.fields, Noise)
-    fields = replace(draw.fields, alpha=exponent)
-    return replace(draw, offsets=fields.made() * scale)
+    assert isinstance(draw.offsets, Field)
+    noise, sigma = draw.offsets.coefficients, torch.tensor(scale)
+    return replace(draw, offsets=field_of(noise, draw.offsets.size, exponent, sigma))
 
 
 def arrows(params: ProRandConvParams, longer: float) -> Image.Image:
     """The offsets of the kernel's middle tap as arrows, drawn longer than they are."""
-    assert params.offsets is not None
+    assert isinstance(params.offsets, Field)
     middle = params.weight.shape[-1] ** 2 // 2
-    field = params.offsets[2 * middle : 2 * middle + 2]
+    field = params.offsets[2 * middle : 2 * middle + 2].dense()
     height, width = field.shape[-2:]
     picture = Image.new("RGB", (width, height), "#f4f4f4")
     pen = ImageDraw.Draw(picture)
