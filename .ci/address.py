@@ -37,7 +37,7 @@ def addressed(repository: str) -> dict[str, str]:
             r"(?:\[project\.urls\]\n(?:\w+ = .*\n)+\n)?(?=\[project\.scripts\])",
             urls,
         ),
-        "CITATION.cff": (r"(?:repository-code: .*\n)?(?=version: )", code),
+        "CITATION.cff": (r"(?m)^(?:repository-code: .*\n)?(?=version: )", code),
         "zensical.toml": (r"(?:repo_url = .*\n)?(?=use_directory_urls)", site),
         "README.md": (r"(?<=<!-- repository -->).*(?=<!-- -->)", readme),
     }
@@ -61,9 +61,7 @@ def main() -> None:
             raise SystemExit(f"{name}: the repository's address differs; run .ci/address.py")
         path.write_text(text, encoding="utf-8")
     if not repository:
-        print(
-            "The address of the repository is empty: set tool.prorandconv.repository in pyproject.toml."
-        )
+        print("tool.prorandconv.repository in pyproject.toml is empty: not decided yet.")
 
 
 if __name__ == "__main__":
