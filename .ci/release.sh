@@ -76,8 +76,16 @@ try_package "$PWD"/dist/*.tar.gz no no
 try_fresh 3.10 "torch==2.6.0 torchvision==0.21.0"
 try_fresh 3.13 "torch torchvision"
 
+untried="macOS"
+if command -v qemu-aarch64 dpkg > /dev/null; then
+    echo "== the wheel for aarch64, emulated"
+    .ci/aarch64.sh "$python" dist/*aarch64.whl
+else
+    untried="aarch64 (install Debian's qemu-user) and macOS"
+fi
+
 echo "== dist/ is ready"
 ls -l dist
-echo "Built and not run here: the wheels for aarch64 and macOS."
+echo "Built and not run: the wheels for $untried."
 "$python" .ci/address.py --check
 echo "To upload: $python -m twine upload dist/*"
