@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 import prorandconv as prc
+from prorandconv.draw import Draw
 from prorandconv.fields import Field
-from prorandconv.params import ProRandConvParams
 
 
-def merged_multiply_adds(params: ProRandConvParams) -> int:
+def merged_multiply_adds(params: Draw) -> int:
     """Multiply-adds of one repetition on one image, with one weight for each pair of pixels.
 
     The bilinear corners of all taps are merged: a source pixel counts once for an output pixel,

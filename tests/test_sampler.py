@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from prorandconv import ProRandConv, RandConv
-from prorandconv.sampler import Sampler
+from prorandconv.transforms import Sampler
 
 DRAWS = 4000
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 Built = TypeVar("Built", Tensor, tuple[Tensor, ...])
 
@@ -43,3 +44,25 @@ def without_autocast(device: torch.device) -> AbstractContextManager[object]:
     kind = device.type
     enabled = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
     return torch.autocast(kind, enabled=False) if enabled else nullcontext()
+
+
+def outside_inference_mode() -> AbstractContextManager[object]:
+    """Make what autograd can use later: it cannot use tensors made in inference mode."""
+    if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
+        return nullcontext()
+    return torch.inference_mode(False)
+
+
+def is_recorded() -> bool:
+    """Whether operators are traced, compiled, transformed or watched instead of just computed."""
+    return (
+        torch.compiler.is_compiling()
+        or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+        or is_in_torch_dispatch_mode()
+        or is_in_functorch()
+    )
+
+
+def is_in_functorch() -> bool:
+    """Whether a transform of torch.func is at work, such as vmap."""
+    return torch._C._functorch.peek_interpreter_stack() is not None

@@ -24,7 +24,7 @@ _MOST_CYCLES = {2: 1024, 3: 256}
 """Frequencies that are looked at to find these modes, by axes; power beyond them is no matter."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Field:
     """Random fields ``(..., n, H, W)`` in pixels, kept as the coefficients of a Fourier basis.
 
@@ -109,6 +109,14 @@ class Field:
         if moved is self.coefficients:
             return self
         return Field(moved, self.size, None if device.type == "cpu" else self.bound())
+
+    def clone(self) -> Field:
+        """A copy that shares nothing with this field."""
+        return replace(self, coefficients=self.coefficients.clone())
+
+    def __repr__(self) -> str:
+        modes = " × ".join(map(str, self.coefficients.shape[-len(self.size) :]))
+        return f"Field({self.dtype} of shape {self.shape} on {self.device}, {modes} modes)"
 
     def repeated(self, times: int) -> Field:
         """All fields of each draw several times, one after the other."""

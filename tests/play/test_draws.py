@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import prorandconv as prc
-from prorandconv.block_transform import offset_range
 from prorandconv.lab.paper import rows_of
+from prorandconv.transforms import offset_range
 
 PAPER = {
     "method": "pro",
@@ -42,7 +42,7 @@ def drawn(playground):
                 for settings, seed, size in requests
             ]
         )
-        return [prc.ProRandConvParams.from_json(text) for text in texts]
+        return [prc.Draw.from_json(text) for text in texts]
 
     return make
 

@@ -10,18 +10,25 @@ import ctypes
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from ..caching import is_in_functorch, is_recorded
 from ..errors import ProRandConvError
-from .block import Block, Contrast, Repeats
+from ..fields import Field
+
+if TYPE_CHECKING:
+    from ..draw import Draw
 
 _PADDINGS = {"zeros": 0, "reflect": 1, "replicate": 2}
 _PLAIN = (Tensor, type(None))
 _FACTORS = ("offsets", "by_row", "by_column", "sigma")
 _MAX_WAVES = 16
 """Along each axis: the kernel makes no offsets of more (as in csrc/common.h)."""
+_MAX_CHANNELS, _MAX_KERNEL, _MAX_SIDE = 1024, 127, 1 << 20
+"""What the kernel counts in the integers that it has (as in csrc/common.h)."""
 
 
 def _share_openmp() -> None:
@@ -72,19 +79,21 @@ INSTRUCTION_SET: str | None = None if isinstance(LIBRARY, str) else LIBRARY.prc_
 """The vector instructions in use, or None if the kernel is not there."""
 
 
-def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
-    """Convolve, standardise, scale and squash ``repeats`` times, in one call of the kernel."""
-    tensors = (images, block.weight, *_displacement(block), contrast.gamma, contrast.beta)
-    # Only tracers need the dispatcher, which costs as much as a repetition on small images.
-    traced = torch.compiler.is_compiling() or any(type(t) not in _PLAIN for t in tensors)
-    run = native_block if traced else _run
+def apply(images: Tensor, draw: Draw) -> Tensor:
+    """Convolve, standardise, scale and squash as often as the draw says, in one call."""
+    parts, repeats = draw.options.contrast, draw.repeats
+    affine = (draw.gamma, draw.beta) if "affine" in parts else (None, None)
+    tensors = (images, draw.weight, *_displacement(draw), *affine)
+    # Only what records operators needs the dispatcher, which costs as much as a repetition on
+    # small images.
+    run = native_block if is_recorded() or any(type(t) not in _PLAIN for t in tensors) else _run
     result: Tensor = run(
         *tensors,
-        contrast.standardise,
-        contrast.tanh,
-        contrast.eps,
+        "standardise" in parts,
+        "tanh" in parts,
+        draw.options.eps,
         [repeats] if isinstance(repeats, int) else list(repeats),
-        block.padding,
+        draw.options.padding,
     )
     return result
 
@@ -92,31 +101,42 @@ def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) ->
 _Displacement = tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None]
 
 
-def _displacement(block: Block) -> _Displacement:
+def _displacement(draw: Draw) -> _Displacement:
     """The offsets, or coefficients, waves along rows and columns, and sigma of what makes them."""
-    given = block.given
-    if given is None or isinstance(given, Tensor):
-        return given, None, None, None
-    if max(given.coefficients.shape[-2:]) > _MAX_WAVES:
-        return given.dense(), None, None, None
-    by_row, by_column = given.basis(given.dtype)
-    unit = torch.ones(given.coefficients.shape[:-3], device=given.device)
-    return given.coefficients, by_row, by_column.t(), unit
+    offsets = draw.offsets
+    if not isinstance(offsets, Field):
+        return offsets, None, None, None
+    if max(offsets.coefficients.shape[-2:]) > _MAX_WAVES:
+        return offsets.dense(), None, None, None
+    by_row, by_column = offsets.basis(offsets.dtype)
+    unit = torch.ones(offsets.coefficients.shape[:-3], device=offsets.device)
+    return offsets.coefficients, by_row, by_column.t(), unit
 
 
-def refuses(images: Tensor, block: Block) -> str | None:
-    """Why the kernel cannot serve a draw, in the form of what would be right; None if it can."""
+def status() -> str:
+    """Whether this engine can be used here, and if not, why."""
+    return UNAVAILABLE or f"available ({INSTRUCTION_SET})"
+
+
+def unsupported_reason(images: Tensor, draw: Draw) -> str | None:
+    """Why the kernel cannot apply a draw; None if it can."""
     if UNAVAILABLE is not None:
-        return f"'eager' or 'auto': {UNAVAILABLE}"
-    if block.dims == 3:
-        return "'eager' or 'auto' for volumes: native is for images"
-    for tensor in (images, block.weight, block.given):
-        if tensor is not None and (tensor.device.type != "cpu" or tensor.dtype != torch.float32):
-            given = f"{tensor.dtype} on {tensor.device}"
-            return f"'eager' or 'auto' for {given}: native is float32 on CPUs"
-    if block.weight.shape[-4] != block.weight.shape[-3]:
-        kernels = tuple(block.weight.shape)
-        return f"'eager' or 'auto' for kernels {kernels}: native keeps the channels"
+        return UNAVAILABLE
+    for tensor in (images, draw.weight):
+        if tensor.device.type != "cpu" or tensor.dtype != torch.float32:
+            return f"native is float32 on CPUs, not {tensor.dtype} on {tensor.device}"
+    if is_in_functorch():
+        return "native cannot be transformed by torch.func, such as by vmap"
+    out, channels, *kernel = draw.weight.shape[-draw.spatial_dims - 2 :]
+    if len(kernel) == 3:
+        return "native is for images, not for volumes"
+    if out != channels:
+        return f"native keeps the channels, of which kernels {tuple(draw.weight.shape)} make others"
+    if channels > _MAX_CHANNELS or kernel[0] > _MAX_KERNEL or max(images.shape[2:]) > _MAX_SIDE:
+        return (
+            f"native takes up to {_MAX_CHANNELS} channels, kernels of {_MAX_KERNEL} and sides of "
+            f"{_MAX_SIDE} pixels, not images {tuple(images.shape)} and kernels of {kernel[0]}"
+        )
     return None
 
 

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from prorandconv import ProRandConv
-from prorandconv.functional import move_labels
+from prorandconv.functional import warp_labels
 from prorandconv.lab.augment.masks import Mask, read_mask
 from prorandconv.lab.errors import DataError
 
@@ -53,7 +53,7 @@ class TestKinds:
         params = ProRandConv(shared_offsets=True, offsets=(2.0, 2.0)).draw(torch.zeros(3, 14, 18))
         image = opened(read_mask(tmp_path / "a.png").moved(params, 7).encoded())
         labels = torch.from_numpy(stored if stored.ndim == 2 else stored.transpose(2, 0, 1).copy())
-        expected = move_labels(labels, params, ignore_index=7).numpy()
+        expected = warp_labels(labels, params, ignore_index=7).numpy()
         found = np.array(image)
         assert np.array_equal(found if found.ndim == 2 else found.transpose(2, 0, 1), expected)
         assert not np.array_equal(found, stored)

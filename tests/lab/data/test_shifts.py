@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from prorandconv import shifts
 from prorandconv.lab.data.benchmarks.digits import FORMAT
 from prorandconv.lab.data.images import InMemoryImages
 from prorandconv.lab.data.shifts import FAMILIES, LIMIT, Shifted, all_shifted
+from prorandconv.stress import shifts
 
 
 def images(count=6, size=32):

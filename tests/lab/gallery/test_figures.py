@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from prorandconv import ProRandConv, RandConv
-from prorandconv.functional import move_labels
+from prorandconv.functional import warp_labels
 from prorandconv.lab.gallery import FIGURES
 from prorandconv.lab.gallery.draws import settled
 from prorandconv.lab.gallery.labels import OUTLINE, labels, outlined, shades
@@ -43,7 +43,7 @@ def test_a_row_of_the_overview_repeats_the_seeds_first_draw(image):
     draw = ProRandConv().draw(image, torch.Generator().manual_seed(3))
     assert row.captions == ["original", *(f"L = {repeats}" for repeats in REPEATS)]
     for repeats, picture in zip((0, *REPEATS), row.pictures, strict=True):
-        expected = ProRandConv()(image, params=replace(draw, repeats=repeats))
+        expected = ProRandConv()(image, draw=replace(draw, repeats=repeats))
         assert np.array_equal(pixels(picture), pixels(shown(expected)))
 
 
@@ -54,7 +54,7 @@ def test_steps_lead_to_what_the_transform_makes_in_one_repetition_and_in_more(im
     assert not torch.equal(stages["convolve"], stages["deform"])
     assert stages["standardise"].std((-2, -1), correction=0).allclose(torch.ones(3), atol=1e-3)
     for name, repeats in {"tanh: L = 1": 1, **{f"L = {n}": n for n in MORE}}.items():
-        expected = augment(image, params=replace(params, repeats=repeats))
+        expected = augment(image, draw=replace(params, repeats=repeats))
         assert torch.allclose(stages[name], expected, atol=1e-4)
 
 
@@ -125,9 +125,9 @@ def test_a_draw_has_settled_when_a_repetition_changes_nothing(image):
 
 def test_moved_labels_are_outlined_where_the_draw_moves_them(image):
     draw = ProRandConv(repeats=10, offsets=(1.0, 1.0)).draw(image, torch.Generator().manual_seed(2))
-    augmented, classes = ProRandConv()(image, params=draw), shades(image)
+    augmented, classes = ProRandConv()(image, draw=draw), shades(image)
     assert classes.float().mean() == pytest.approx(0.5, abs=0.01)
-    moved = move_labels(classes, draw)
+    moved = warp_labels(classes, draw)
     assert not torch.equal(moved, classes)
     original, fixed, along, *_ = labels(image, 2).rows[0].pictures
     assert np.array_equal(pixels(original), pixels(outlined(image, classes)))

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ... import ProRandConvParams
+from ... import Draw
 from ..data.inspection import content_hash
 from ..errors import DataError
 from ..files import write_bytes
@@ -74,7 +74,7 @@ class Loaded:
         resized_mask = None if mask is None else mask.resized(settings.size)
         return cls(pixels, decoded.conversion, resized_mask)
 
-    def under(self, params: ProRandConvParams | None, settings: Settings) -> Loaded:
+    def under(self, params: Draw | None, settings: Settings) -> Loaded:
         """Picture and mask under a draw; None leaves them as they are."""
         if params is None:
             return self

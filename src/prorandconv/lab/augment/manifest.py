@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ...sampler import DRAWING_VERSION
+from ...transforms import DRAWING_VERSION
 from ..errors import DataError
 from ..files import replacing, write_text
 from .settings import Settings

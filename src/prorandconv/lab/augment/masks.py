@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageFile
 
-from ...functional import move_labels
-from ...params import BlockParams
+from ...draw import Draw
+from ...functional import warp_labels
 from ..data.decoding import read_image
 from ..errors import DataError
 from .picture import orientation, refuse_several, target_size, turned_upright
@@ -45,10 +45,10 @@ class Mask:
         )
         return replace(self, values=self.values[:, rows[:, None], columns])
 
-    def moved(self, params: BlockParams, ignore_index: int) -> Mask:
+    def moved(self, params: Draw, ignore_index: int) -> Mask:
         """The labels moved as a draw moves its picture."""
         labels = torch.from_numpy(np.ascontiguousarray(self.values))
-        return replace(self, values=move_labels(labels, params, ignore_index=ignore_index).numpy())
+        return replace(self, values=warp_labels(labels, params, ignore_index=ignore_index).numpy())
 
     def encoded(self) -> bytes:
         """As a PNG of the kind that the mask was."""

@@ -7,8 +7,7 @@ import hashlib
 import torch
 from torch import Tensor
 
-from ... import ProRandConv, ProRandConvParams
-from ...functional import pro_rand_conv
+from ... import Draw, ProRandConv, functional
 
 
 def generator_for(seed: int, name: str, copy: int) -> torch.Generator:
@@ -18,15 +17,15 @@ def generator_for(seed: int, name: str, copy: int) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
 
 
-def draw(pixels: Tensor, augment: ProRandConv, generator: torch.Generator) -> ProRandConvParams:
+def draw(pixels: Tensor, augment: ProRandConv, generator: torch.Generator) -> Draw:
     """A draw for pixels uint8 ``(C, H, W)``, rounded as its file is."""
     params = augment.draw(_normalised(pixels), generator)
-    return ProRandConvParams.from_json(params.to_json())
+    return Draw.from_json(params.to_json())
 
 
-def apply(pixels: Tensor, params: ProRandConvParams) -> Tensor:
+def apply(pixels: Tensor, params: Draw) -> Tensor:
     """Pixels uint8 ``(C, H, W)`` under a draw."""
-    styled = pro_rand_conv(_normalised(pixels), params, **(params.options or {}))
+    styled = functional.apply(_normalised(pixels), params)
     return styled.add(1).mul(127.5).round().clamp(0, 255).byte()
 
 

@@ -10,8 +10,8 @@ from PIL import Image
 from torch import Tensor
 
 from ... import ProRandConv
+from ...draw import Draw
 from ...options import ContrastPart
-from ...params import ProRandConvParams
 from .picture import shown
 from .sheet import Row, Sheet
 
@@ -48,7 +48,7 @@ def contrast(image: Tensor, seed: int) -> Sheet:
     return Sheet("Contrast diversification (Fig. 7 (a) to (c))", rows, notes)
 
 
-def _columns(image: Tensor, draw: ProRandConvParams, by: str) -> Iterator[tuple[str, Image.Image]]:
+def _columns(image: Tensor, draw: Draw, by: str) -> Iterator[tuple[str, Image.Image]]:
     """Captions and pictures: by σ_γ or σ_β, or else by the parts that are switched on."""
     assert draw.gamma is not None
     assert draw.beta is not None
@@ -56,8 +56,9 @@ def _columns(image: Tensor, draw: ProRandConvParams, by: str) -> Iterator[tuple[
         for deviation in DEVIATIONS:
             gamma, beta = (deviation, PAPER) if by == "γ" else (PAPER, deviation)
             params = replace(draw, gamma=draw.gamma * gamma, beta=draw.beta * beta)
-            yield f"σ_{by} = {deviation:g}", shown(ProRandConv()(image, params=params))
+            yield f"σ_{by} = {deviation:g}", shown(ProRandConv()(image, draw=params))
         return
     params = replace(draw, gamma=draw.gamma * PAPER, beta=draw.beta * PAPER)
     for name, parts in PARTS.items():
-        yield name, shown(ProRandConv(contrast=parts)(image, params=params))
+        options = ProRandConv(contrast=parts).draw(image).options
+        yield name, shown(ProRandConv()(image, draw=replace(params, options=options)))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ... import ProRandConv
-from ...params import ProRandConvParams
+from ...draw import Draw
 from .picture import shown
 from .sheet import Row, Sheet
 
@@ -23,7 +23,7 @@ def draws(image: Tensor, seed: int) -> Sheet:
     augment = ProRandConv()
     generator = torch.Generator().manual_seed(seed)
     drawn = [augment.draw(image, generator) for _ in range(COLUMNS * ROWS - 1)]
-    pictures = [shown(image), *(shown(augment(image, params=params)) for params in drawn)]
+    pictures = [shown(image), *(shown(augment(image, draw=params)) for params in drawn)]
     captions = ["original", *(f"{i}: L = {params.repeats}" for i, params in enumerate(drawn))]
     rows = []
     for begin in range(0, len(pictures), COLUMNS):
@@ -37,8 +37,8 @@ def draws(image: Tensor, seed: int) -> Sheet:
     return Sheet(f"The first {len(drawn)} draws of Pro-RandConv", rows, notes)
 
 
-def settled(augment: ProRandConv, image: Tensor, params: ProRandConvParams) -> bool:
+def settled(augment: ProRandConv, image: Tensor, params: Draw) -> bool:
     """Whether repetitions beyond the first few hardly change the picture."""
-    before = augment(image, params=replace(params, repeats=EARLY))
-    after = augment(image, params=replace(params, repeats=EARLY + 1))
+    before = augment(image, draw=replace(params, repeats=EARLY))
+    after = augment(image, draw=replace(params, repeats=EARLY + 1))
     return float((after - before).abs().mean()) < STILL * 2

@@ -11,7 +11,7 @@ from torch import Tensor
 from torchvision.transforms.v2 import functional as tvf
 
 from ... import ProRandConv
-from ...functional import move_labels
+from ...functional import warp_labels
 from .picture import shown
 from .sheet import Row, Sheet
 
@@ -34,13 +34,13 @@ def labels(image: Tensor, seed: int) -> Sheet:
         draw = augment.draw(image, generator)
         bent = shared.draw(image, torch.Generator().manual_seed(seed + number))
         bent = replace(bent, weight=draw.weight, gamma=draw.gamma, beta=draw.beta)
-        own, whole = augment(image, params=draw), shared(image, params=bent)
+        own, whole = augment(image, draw=draw), shared(image, draw=bent)
         pictures = {
             "original": outlined(image, classes),
             "labels fixed": outlined(own, classes),
-            "labels moved": outlined(own, move_labels(classes, draw)),
+            "labels moved": outlined(own, warp_labels(classes, draw)),
             "shared, fixed": outlined(whole, classes),
-            "shared, moved": outlined(whole, move_labels(classes, bent)),
+            "shared, moved": outlined(whole, warp_labels(classes, bent)),
         }
         captions = () if number else tuple(pictures)
         rows.append(Row(f"draw {number}\nL = {REPEATS}", list(pictures.values()), captions))

@@ -10,8 +10,8 @@ from PIL import Image, ImageDraw
 from torch import Tensor
 
 from ... import ProRandConv
+from ...draw import Draw
 from ...fields import Field, field_of
-from ...params import ProRandConvParams
 from .picture import shown
 from .sheet import Row, Sheet
 
@@ -41,7 +41,7 @@ def offsets(image: Tensor, seed: int) -> Sheet:
             made = [deformed(draw, *setting) for setting in columns.values()]
             name, captions = f"({part}) draw {number}", () if number else tuple(columns)
             rows.append(Row(f"{name}\n× {longer}", [arrows(one, longer) for one in made], captions))
-            pictures = [shown(augment(image, params=params)) for params in made]
+            pictures = [shown(augment(image, draw=params)) for params in made]
             rows.append(Row(f"{name}\nL = {draw.repeats}", pictures))
     notes = [
         f"A draw has one set of normal numbers: columns differ in σ_Δ (α = {EXPONENT:g}) or in α "
@@ -52,14 +52,14 @@ def offsets(image: Tensor, seed: int) -> Sheet:
     return Sheet("Deformable offsets (Fig. 7 (e) and (f))", rows, notes)
 
 
-def deformed(draw: ProRandConvParams, scale: float, exponent: float) -> ProRandConvParams:
+def deformed(draw: Draw, scale: float, exponent: float) -> Draw:
     """A draw whose offsets have another deviation in pixels and another spectrum."""
     assert isinstance(draw.offsets, Field)
     noise, sigma = draw.offsets.coefficients, torch.tensor(scale)
     return replace(draw, offsets=field_of(noise, draw.offsets.size, exponent, sigma))
 
 
-def arrows(params: ProRandConvParams, longer: float) -> Image.Image:
+def arrows(params: Draw, longer: float) -> Image.Image:
     """The offsets of the kernel's middle tap as arrows, drawn longer than they are."""
     assert isinstance(params.offsets, Field)
     middle = params.weight.shape[-1] ** 2 // 2

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ... import ProRandConv, RandConv
-from ...params import RandConvParams
+from ...draw import Draw
 from .picture import shown
 from .sheet import Row, Sheet
 
@@ -26,14 +26,14 @@ def overview(image: Tensor, seed: int) -> Sheet:
     rows = []
     for number in range(SINGLE):
         params = single.draw(image, generator)
-        pictures = [shown(single(image, params=trimmed(params, 2 * n + 1))) for n in REPEATS]
+        pictures = [shown(single(image, draw=trimmed(params, 2 * n + 1))) for n in REPEATS]
         captions = ["original", *(f"k = {2 * n + 1}" for n in REPEATS)] if not number else []
         rows.append(Row(f"RandConv\ndraw {number}", [original, *pictures], captions))
     augment = ProRandConv()
     generator.manual_seed(seed)
     for number in range(PROGRESSIVE):
         draw = augment.draw(image, generator)
-        pictures = [shown(augment(image, params=replace(draw, repeats=n))) for n in REPEATS]
+        pictures = [shown(augment(image, draw=replace(draw, repeats=n))) for n in REPEATS]
         captions = ["original", *(f"L = {n}" for n in REPEATS)] if not number else []
         rows.append(Row(f"Pro-RandConv\ndraw {number}", [original, *pictures], captions))
     notes = [
@@ -43,7 +43,7 @@ def overview(image: Tensor, seed: int) -> Sheet:
     return Sheet("One large random kernel, or a small block repeated (Fig. 2)", rows, notes)
 
 
-def trimmed(params: RandConvParams, kernel_size: int) -> RandConvParams:
+def trimmed(params: Draw, kernel_size: int) -> Draw:
     """The middle of a draw's kernel, scaled as a kernel of that size is drawn."""
     largest = params.weight.shape[-1]
     edge = (largest - kernel_size) // 2

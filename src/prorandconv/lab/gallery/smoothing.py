@@ -27,7 +27,7 @@ def smoothing(image: Tensor, seed: int) -> Sheet:
         draw = augment.draw(image, generator)
         windows = [gaussian_window(draw.weight.shape[-1], width) for width in WIDTHS]
         pictures = [
-            shown(augment(image, params=replace(draw, weight=draw.weight * window)))
+            shown(augment(image, draw=replace(draw, weight=draw.weight * window)))
             for window in windows
         ]
         name = f"draw {number}\nL = {draw.repeats}"

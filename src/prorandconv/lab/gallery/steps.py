@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ... import ProRandConv, functional
-from ...params import ProRandConvParams
+from ...draw import Draw
 from .picture import shown
 from .sheet import Row, Sheet
 
@@ -28,7 +28,7 @@ def steps(image: Tensor, seed: int) -> Sheet:
     return Sheet("One repetition, step by step, and more of them", rows, notes)
 
 
-def by_stage(image: Tensor, params: ProRandConvParams) -> dict[str, Tensor]:
+def by_stage(image: Tensor, params: Draw) -> dict[str, Tensor]:
     """What a draw makes of an image, by name, in the order of the computation."""
     assert params.offsets is not None
     batch = image[None]
@@ -44,5 +44,5 @@ def by_stage(image: Tensor, params: ProRandConvParams) -> dict[str, Tensor]:
     }
     for repeats in REPEATS:
         again = replace(params, repeats=repeats)
-        stages[f"L = {repeats}"] = functional.pro_rand_conv(batch, again)
+        stages[f"L = {repeats}"] = functional.apply(batch, again)
     return {name: result[0] for name, result in stages.items()}

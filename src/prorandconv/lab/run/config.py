@@ -326,7 +326,7 @@ class RunConfig:
         older runs. Where things lie does not count; a file of weights counts by its content, the
         data by its identity. The number of processes does: each draws its own augmentation.
         """
-        from ...sampler import DRAWING_VERSION
+        from ...transforms import DRAWING_VERSION
 
         uncounted = (*PLACES, "devices", "nodes", "options", "data")
         counted = {k: v for k, v in changed(self).items() if k not in uncounted}

@@ -6,9 +6,9 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from ...robustness import Robustness
-from ...shifts import FAMILIES
-from ...stress_cases import ORIGINAL, Case, stressed
+from ...stress import Robustness
+from ...stress.cases import ORIGINAL, Case, stressed
+from ...stress.shifts import FAMILIES
 from ..data import Images
 from ..data.pixels import normalise
 from ..gallery.sheet import Row, Sheet

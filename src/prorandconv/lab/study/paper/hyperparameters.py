@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ....block_transform import EPS, offset_range
+from ....transforms import EPS, offset_range
 from ...paper import Row
 from ..plan import PlannedCell, PlannedTable, Study
 from ..scenario import Scenario, Scenarios

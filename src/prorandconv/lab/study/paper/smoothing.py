@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....block_transform import EPS
+from ....transforms import EPS
 from ...paper import Row
 from ..plan import PlannedCell, PlannedTable, Study
 from ..scenario import Scenario, Scenarios
