@@ -5,13 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: help quickstart test wheel bench gallery results lint clean
+.PHONY: help quickstart test release bench gallery results lint clean
 
 help:
 	@echo "make quickstart   train with and without Pro-RandConv on small data, compare (5 minutes)"
 	@echo "make test         lint, types, tests, doctests, the site and the code in README and docs"
 	@echo "make docs         build the documentation into site/"
-	@echo "make wheel        build wheel and sdist, install each into empty environments, test it there"
+	@echo "make release      build wheels and sdist, install them into empty environments, test them there"
 	@echo "make bench        speed and memory against stock operators, as ratios"
 	@echo "make gallery      the pictures of docs/gallery.md, again"
 	@echo "make results      the table of docs/results/README.md, again"
@@ -57,6 +57,7 @@ lint: $(INSTALLED)
 	@echo "== ruff: lint and format"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@echo "== mypy --strict"
 	@$(BIN)/mypy
 
@@ -69,8 +70,12 @@ docs: $(INSTALLED)
 	@$(BIN)/python docs/site/build.py
 	@echo "== site/index.html is ready; to look at it: $(BIN)/python -m http.server --directory site"
 
-wheel: $(INSTALLED)
-	@.ci/wheel.sh $(BIN)/python
+$(INSTALLED)-release: $(INSTALLED)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
+	@touch $@
+
+release: $(INSTALLED)-release
+	@.ci/release.sh $(BIN)/python
 
 clean:
 	rm -rf $(VENV) dist quickstart site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build

@@ -17,9 +17,9 @@ import torchvision
 from torch import Tensor
 
 import prorandconv as prc
-from prorandconv.block_transform import Mode, offset_range
 from prorandconv.lab.models import build_classifier
 from prorandconv.ops import Engine
+from prorandconv.transforms import Mode, offset_range
 
 Call = Callable[[Tensor, int], Tensor]
 CHANNELS, CLASSES = 3, 10
@@ -114,7 +114,7 @@ def kornia_elastic() -> Call:
         weight, gamma, beta = (one.to(x.dtype) for one in draw_kernel(x.device))
         params = elastic.forward_parameters(x.shape)
         for _ in range(repeats):
-            x = elastic(x, params=params)
+            x = elastic(x, draw=params)
             x = contrast(F.conv2d(x, weight, padding=1), gamma, beta)
         return x
 

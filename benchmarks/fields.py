@@ -1,4 +1,4 @@
-"""Drawing steep random fields from a few waves, against the inverse FFT of all modes, as ratios.
+"""Drawing steep random fields from a few waves, against all modes, as ratios.
 
 Run: python benchmarks/fields.py [--output docs/results/speed/runs/fields.json]
 """
@@ -12,12 +12,12 @@ from typing import Any
 from measuring import Disturbance, machine, spread, timed, write_json
 
 from prorandconv import gaussian_random_field
-from prorandconv.fields import STEEP
+from prorandconv.fields import TRUNCATION_ALPHA
 
 SIZES = (32, 64, 128, 224, 512)
 FIELDS = 18
 ROUNDS = 25
-ALPHAS = {"all modes": STEEP - 0.01, "waves": 10.0}
+ALPHAS = {"all modes": TRUNCATION_ALPHA - 0.01, "waves": 10.0}
 """Just below the limit every mode is drawn, whose number does not depend on alpha."""
 
 

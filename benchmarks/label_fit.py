@@ -21,7 +21,7 @@ from measuring import machine, write_json
 from torch import Tensor
 
 import prorandconv as prc
-from prorandconv.functional import displacement, move_labels
+from prorandconv.functional import displacement, warp_labels
 from prorandconv.lab.data import get_benchmark
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
@@ -68,10 +68,10 @@ def measure(
     lengths = []
     for _ in range(DRAWS):
         params = augment.draw(images, generator=generator)
-        seen = augment(images, params=params)
+        seen = augment(images, draw=params)
         rows["fixed"].append(fit(seen, labels))
-        rows["moved"].append(fit(seen, move_labels(labels, params)))
-        rows["moved by another draw"].append(fit(seen, move_labels(labels, before)))
+        rows["moved"].append(fit(seen, warp_labels(labels, params)))
+        rows["moved by another draw"].append(fit(seen, warp_labels(labels, before)))
         lengths.append(displacement(params).norm(dim=0).mean().item())
         before = params
     pairs = list(zip(rows["fixed"], rows["moved"], strict=True))

@@ -13,7 +13,7 @@ import torch
 from measuring import Disturbance, machine, spread, timed, write_json
 
 import prorandconv as prc
-from prorandconv.functional import move_labels
+from prorandconv.functional import warp_labels
 
 CELLS = {
     "8 of 512x1024": (8, 512, 1024),
@@ -42,7 +42,7 @@ def measure(shape: tuple[int, int, int], shared: bool) -> dict[str, Any]:
                 new = iter([augment.draw(x) for _ in range(SHORT["calls"])])
                 labels = classes.to(dtype)
                 times[name].append(
-                    timed(lambda y=labels, new=new: move_labels(y, next(new)), **SHORT)
+                    timed(lambda y=labels, new=new: warp_labels(y, next(new)), **SHORT)
                 )
     whole = sum(times["augment"])
     found: dict[str, Any] = {name: spread(values) for name, values in times.items()}

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 import prorandconv as prc
-from prorandconv.params import ProRandConvParams
+from prorandconv.draw import Draw
+from prorandconv.fields import Field
 
 
-def merged_multiply_adds(params: ProRandConvParams) -> int:
+def merged_multiply_adds(params: Draw) -> int:
     """Multiply-adds of one repetition on one image, with one weight for each pair of pixels.
 
     The bilinear corners of all taps are merged: a source pixel counts once for an output pixel,
@@ -19,6 +20,7 @@ def merged_multiply_adds(params: ProRandConvParams) -> int:
     largest one at float32's precision, and pixels outside the image, do not count.
     """
     weight, offsets = params.weight, params.offsets
+    offsets = offsets.dense() if isinstance(offsets, Field) else offsets
     assert offsets is not None
     height, width = offsets.shape[-2:]
     kernel_size = weight.shape[-1]

@@ -136,7 +136,7 @@ def by_hand(
         x = torch.stack([(one.float() / 255 - mean) / std for one in pixels])
         params = augment.draw(x, generator)
         augmented = x
-        offsets = params.offsets.expand(len(x), -1, -1, -1)  # type: ignore[union-attr]
+        offsets = params.offsets.dense().expand(len(x), -1, -1, -1)  # type: ignore[union-attr]
         draw = (offsets, params.weight, params.gamma, params.beta)
         for _ in range(int(params.repeats)):  # type: ignore[arg-type]
             augmented = stock_block(augmented, *draw)  # type: ignore[arg-type]

@@ -57,7 +57,7 @@ def main() -> None:
     for number in range(1, 5):
         augment = prc.ProRandConv(spatial_dims=3)
         params = augment.draw(volume, generator)
-        augmented = augment(volume, params=params)
+        augmented = augment(volume, draw=params)
         rows.append((f"draw {number}, L = {params.repeats}", slices(augmented)))
     picture_rows(rows, name_width=120, largest_tile=SIZE[-1]).save(arguments.output, optimize=True)
 

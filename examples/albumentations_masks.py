@@ -13,7 +13,7 @@ mask = np.digitize(cat[..., 0], (64, 128, 192)).astype(np.uint8)  # four classes
 
 
 def pipeline(kind=A.Compose, **options):
-    return kind([A.HorizontalFlip(p=0.5), RandomProRandConv(labels="move")], **options)
+    return kind([A.HorizontalFlip(p=0.5), RandomProRandConv(labels="warp")], **options)
 
 
 first, second = (pipeline(seed=0)(image=cat, mask=mask) for _ in range(2))

@@ -14,7 +14,7 @@ masks = coins.unfold(0, 96, 64).unfold(1, 128, 64).reshape(-1, 1, 96, 128)
 
 pipeline = AugmentationSequential(
     RandomHorizontalFlip(p=0.5),
-    RandomProRandConv(p=0.5, same_on_batch=False, labels="move", ignore_index=0),
+    RandomProRandConv(p=0.5, same_on_batch=False, labels="warp", ignore_index=0),
     data_keys=["image", "mask"],
 )
 changed, moved = pipeline(images, masks)
@@ -27,7 +27,7 @@ print(
     "coins that were not there"
 )
 
-again = pipeline(images, masks, params=pipeline._params)
+again = pipeline(images, masks, draw=pipeline._params)
 print("the same again:", torch.equal(changed, again[0]) and torch.equal(moved, again[1]))
-later = pipeline(masks, params=pipeline._params, data_keys=["mask"])
+later = pipeline(masks, draw=pipeline._params, data_keys=["mask"])
 print("masks alone, later:", torch.equal(moved, later))

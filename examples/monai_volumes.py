@@ -20,7 +20,7 @@ pipeline = Compose(
         EnsureChannelFirstd(["scan", "organs"], channel_dim="no_channel"),
         NormalizeIntensityd("scan", subtrahend=0.5, divisor=0.5),
         RandFlipd(["scan", "organs"], prob=0.5, spatial_axis=0),
-        RandProRandConvd("scan", label_keys="organs", labels="move", ignore_index=0),
+        RandProRandConvd("scan", label_keys="organs", labels="warp", ignore_index=0),
     ]
 )
 

@@ -8,7 +8,7 @@ from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 from prorandconv import ProRandConv, ProRandConvError
-from prorandconv.functional import displacement, move_labels
+from prorandconv.functional import displacement, warp_labels
 
 SIZE = (96, 128)
 BOX = [30.0, 20.0, 90.0, 70.0]
@@ -36,17 +36,17 @@ def image(*leading):
 
 @pytest.fixture
 def augment():
-    return ProRandConv(labels="move", offsets=(1.0, 1.0), repeats=6)
+    return ProRandConv(labels="warp", offsets=(1.0, 1.0), repeats=6)
 
 
 def test_masks_move_as_the_draw_says_and_stay_masks(augment):
     sample = {"image": image(), "mask": rectangle(BOX), "instances": rectangle(BOX, torch.bool)}
     params = augment.draw(sample["image"])
-    moved = augment(sample, params=params)
+    moved = augment(sample, draw=params)
     for name in ("mask", "instances"):
         mask = sample[name].as_subclass(torch.Tensor)
         assert type(moved[name]) is type(sample[name])
-        assert torch.equal(moved[name].as_subclass(torch.Tensor), move_labels(mask, params))
+        assert torch.equal(moved[name].as_subclass(torch.Tensor), warp_labels(mask, params))
     assert not torch.equal(moved["mask"], sample["mask"])
     assert not torch.equal(moved["image"], sample["image"])
 
@@ -61,7 +61,7 @@ def test_labels_stay_by_default():
 def test_a_replayed_draw_moves_labels_that_come_without_images(augment):
     sample = (image(), rectangle(BOX))
     params = augment.draw(sample[0])
-    assert torch.equal(augment(sample[1], params=params), augment(*sample, params=params)[1])
+    assert torch.equal(augment(sample[1], draw=params), augment(*sample, draw=params)[1])
     with pytest.raises(ProRandConvError, match=r"^x: got \['Mask'\], expected images beside them"):
         augment(sample[1])
 
@@ -69,23 +69,23 @@ def test_a_replayed_draw_moves_labels_that_come_without_images(augment):
 def test_the_transforms_padding_and_ignore_index_count():
     x, mask = image(), tv_tensors.Mask(torch.zeros(SIZE, dtype=torch.int64))
     params = ProRandConv(offsets=(2.0, 2.0), repeats=9).draw(x)
-    outside = ProRandConv(labels="move", ignore_index=-1)(x, mask, params=params)[1]
+    outside = ProRandConv(labels="warp", ignore_index=-1)(x, mask, draw=params)[1]
     assert outside.unique().tolist() == [-1, 0]
-    reflected = ProRandConv(labels="move", padding="reflect")(x, mask, params=params)[1]
+    reflected = ProRandConv(labels="warp", padding="reflect")(x, mask, draw=params)[1]
     assert reflected.unique().tolist() == [0]
 
 
 def test_the_frames_of_a_video_move_alike_and_videos_their_own_way():
     videos = tv_tensors.Video(torch.randn(2, 4, 3, *SIZE))
     masks = tv_tensors.Mask(rectangle(BOX).expand(2, 4, *SIZE).contiguous())
-    augment = ProRandConv(labels="move", mode="sample", offsets=(1.0, 1.0), repeats=6)
+    augment = ProRandConv(labels="warp", mode="sample", offsets=(1.0, 1.0), repeats=6)
     moved = augment(videos, masks)[1]
     assert torch.equal(moved, moved[:, :1].expand_as(moved))
     assert not torch.equal(moved[0], moved[1])
 
 
 def test_half_of_single_samples_keep_their_labels():
-    augment = ProRandConv(labels="move", p=0.5, offsets=(1.0, 1.0), repeats=6)
+    augment = ProRandConv(labels="warp", p=0.5, offsets=(1.0, 1.0), repeats=6)
     torch.manual_seed(0)
     kinds = set()
     for _ in range(12):
@@ -122,11 +122,11 @@ class TestBoxes:
     ):
         x = image()
         params = augment.draw(x)
-        upright = augment(x, boxes(kind="XYXY"), params=params)[1]
+        upright = augment(x, boxes(kind="XYXY"), draw=params)[1]
         for angle in (0.0, 30.0):
             given = boxes([[60.0, 45.0, 60.0, 50.0, angle]], "CXCYWHR", clamping_mode=None)
             given = v2.functional.convert_bounding_box_format(given, new_format=kind)
-            moved = augment(x, given, params=params)[1]
+            moved = augment(x, given, draw=params)[1]
             assert moved.format.value == kind
             centred = v2.functional.convert_bounding_box_format(moved, new_format="CXCYWHR")[0]
             assert centred[4].item() == pytest.approx(angle, abs=1e-2)
@@ -144,7 +144,7 @@ class TestBoxes:
     @pytest.mark.parametrize("options", [{"mode": "sample"}, {"p": 0.5}])
     def test_boxes_of_images_that_move_differently_are_refused(self, options):
         with pytest.raises(ProRandConvError, match=r"^BoundingBoxes: .*one image and its boxes"):
-            ProRandConv(labels="move", **options)(image(4), boxes())
+            ProRandConv(labels="warp", **options)(image(4), boxes())
 
 
 @has_points
@@ -156,7 +156,7 @@ class TestKeyPoints:
         x = image()
         params = augment.draw(x)
         given = torch.rand(50, 2) * torch.tensor([80.0, 60.0]) + 20
-        moved = augment(x, self.points(given), params=params)[1]
+        moved = augment(x, self.points(given), draw=params)[1]
         assert isinstance(moved, tv_tensors.KeyPoints)
         field, (column, row) = displacement(params), moved.as_subclass(torch.Tensor).T
         grid = torch.stack(((2 * column + 1) / SIZE[1] - 1, (2 * row + 1) / SIZE[0] - 1), -1)
@@ -178,17 +178,17 @@ class TestKeyPoints:
     @pytest.mark.parametrize("options", [{"mode": "sample"}, {"p": 0.5}])
     def test_points_of_a_batch_move_with_their_own_image(self, options):
         x, given = image(4), torch.rand(4, 7, 2) * 60 + 20
-        augment = ProRandConv(labels="move", offsets=(1.0, 1.0), repeats=6, **options)
+        augment = ProRandConv(labels="warp", offsets=(1.0, 1.0), repeats=6, **options)
         params = augment.draw(x)
-        moved = augment(x, self.points(given), params=params)[1]
-        chosen = range(4) if params.chosen is None else params.chosen.tolist()
+        moved = augment(x, self.points(given), draw=params)[1]
+        chosen = range(4) if params.selected is None else params.selected.tolist()
         for n in range(4):
             one = params.split()[n if params.per_image else 0]
-            one = replace(one, chosen=None, batch=None)
-            alone = augment(x[n], self.points(given[n]), params=one)[1] if n in chosen else given[n]
+            one = replace(one, selected=None, batch=None)
+            alone = augment(x[n], self.points(given[n]), draw=one)[1] if n in chosen else given[n]
             assert torch.allclose(moved[n], alone, atol=1e-3)
         with pytest.raises(ProRandConvError, match=r"^labels: .*count the 4 images"):
-            augment(x, self.points(given[0]), params=params)
+            augment(x, self.points(given[0]), draw=params)
 
 
 def test_labels_that_do_not_fit_are_refused_by_name(augment):
@@ -210,7 +210,7 @@ def test_labels_that_do_not_fit_are_refused_by_name(augment):
 @pytest.mark.parametrize("shape", [(0, 3, *SIZE), (2, 3, 0, 8)], ids=str)
 def test_an_empty_batch_has_no_labels_to_move(mode, shape):
     masks = tv_tensors.Mask(torch.zeros(shape[0], *shape[-2:], dtype=torch.uint8))
-    _, moved = ProRandConv(labels="move", mode=mode)(torch.randn(shape), masks)
+    _, moved = ProRandConv(labels="warp", mode=mode)(torch.randn(shape), masks)
     assert moved.shape == masks.shape
 
 

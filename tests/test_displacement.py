@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from prorandconv import ProRandConv, ProRandConvError, ProRandConvParams, RandConv
+from prorandconv import Draw, ProRandConv, ProRandConvError, RandConv
 from prorandconv.functional import displacement, pro_rand_conv
 
 SIZE = (12, 16)
@@ -15,7 +15,7 @@ def one_tap(dy, dx, repeats=1, **parts):
     """A draw whose only tap, up to a pixel off the centre, moves the picture."""
     weight = torch.zeros(3, 3, 3, 3)
     weight[:, :, 1 + dy, 1 + dx] = torch.randn(3, 3)
-    return ProRandConvParams(weight, None, None, None, repeats, size=SIZE, **parts)
+    return Draw(weight, None, None, None, repeats, size=SIZE, **parts)
 
 
 def coordinates(size):
@@ -95,7 +95,7 @@ def test_no_images_have_no_displacement():
 
 def test_images_that_are_not_chosen_stay_where_they_are():
     params = ProRandConv(mode="sample").draw(torch.randn(4, 3, *SIZE))
-    some = replace(params, chosen=torch.tensor([0, 2]))
+    some = replace(params, selected=torch.tensor([0, 2]))
     assert torch.equal(displacement(some)[[0, 2]], displacement(params)[[0, 2]])
     assert displacement(some)[[1, 3]].abs().max() == 0
 
@@ -104,7 +104,7 @@ def test_under_zeros_what_once_was_outside_stays_outside():
     # The first repetition, applied last, looks a pixel to the left, the second back to the right.
     weight = torch.zeros(2, 1, 1, 3, 3)
     weight[0, 0, 0, 1, 2] = weight[1, 0, 0, 1, 0] = 1.0
-    params = ProRandConvParams(weight, None, None, None, 2, layered=True, size=SIZE)
+    params = Draw(weight, None, None, None, 2, layered=True, size=SIZE)
     rows = displacement(params, padding="zeros")[1]
     assert torch.allclose(rows[:, 1:], torch.zeros(SIZE[0], SIZE[1] - 1), atol=1e-5)
     assert torch.allclose(rows[:, 0], torch.tensor(-1.0), atol=1e-5), "left by the border"

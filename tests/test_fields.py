@@ -1,15 +1,30 @@
+import copy
 import math
+import pickle
+import subprocess
+import sys
 
 import pytest
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from prorandconv import ProRandConvError, gaussian_random_field
-from prorandconv.synthesis import Noise
+from prorandconv.fields import Field, _amplitudes, draw_field, fourier_basis
 
 
 def power(drawn):
     return torch.fft.fft2(drawn.double()).abs().square().mean(0)
+
+
+def full_transform(count, size, alpha, generator):
+    """Fields from all modes of white noise, by an FFT: what the basis is held to."""
+    noise = torch.randn(count, *size, generator=generator, dtype=torch.float64)
+    axes = torch.meshgrid(*(torch.fft.fftfreq(n, dtype=torch.float64) for n in size), indexing="ij")
+    k = torch.stack(axes).square().sum(0).sqrt()
+    k.view(-1)[0] = 1
+    dims = tuple(range(1, 1 + len(size)))
+    noise -= noise.mean(dims, keepdim=True)
+    drawn = torch.fft.ifftn(torch.fft.fftn(noise, dim=dims) * k ** (-alpha / 2), dim=dims).real
+    return drawn / drawn.square().mean(dims, keepdim=True).sqrt()
 
 
 def frequencies(height, width):
@@ -102,15 +117,13 @@ def test_a_field_is_a_cut_of_the_enclosing_square_centred_and_scaled(size, alpha
     torch.testing.assert_close(drawn, cut / cut.std((1, 2), correction=0, keepdim=True))
 
 
-@pytest.mark.parametrize("alpha", [6.0, 10.0])
+@pytest.mark.parametrize("alpha", [0.0, 3.0, 6.0, 10.0])
 @pytest.mark.parametrize("side", [2, 3, 9, 16])
-def test_waves_have_the_covariance_and_the_spectrum_of_the_full_transform(side, alpha):
+def test_modes_have_the_covariance_and_the_spectrum_of_the_full_transform(side, alpha):
     count, size = 20_000, (side, side)
     generator = torch.Generator().manual_seed(0)
     steep = gaussian_random_field(count, size, alpha, generator=generator, dtype=torch.float64)
-    shape, one = (count, side, side // 2 + 1, 2), torch.ones(()).double()
-    noise = torch.randn(shape, generator=generator, dtype=torch.float64)
-    full = Noise(noise, size, one, alpha).made()
+    full = full_transform(count, size, alpha, generator)
     # entries are means of products of unit variables, at most 3 apart: 6 standard errors
     tolerance = 6 * math.sqrt(2 * 3 / count)
     covariances = [f.flatten(1).t() @ f.flatten(1) / count for f in (steep, full)]
@@ -139,21 +152,6 @@ def test_generator_decides_alone():
     two = gaussian_random_field(2, (8, 8), generator=torch.Generator().manual_seed(5))
     assert torch.equal(one, two)
     torch.random.set_rng_state(state)
-
-
-@pytest.mark.parametrize("alpha", [2.0, 10.0])
-def test_a_first_call_under_a_fake_mode_leaves_later_calls_alone(alpha):
-    # no other test draws this size: nothing is remembered of it
-    with FakeTensorMode():
-        gaussian_random_field(2, (61, 61), alpha)
-    assert gaussian_random_field(2, (61, 61), alpha).std().item() == pytest.approx(1, abs=1e-3)
-
-
-@pytest.mark.parametrize("alpha", [2.0, 10.0])
-def test_a_call_under_a_fake_mode_works_also_where_numbers_are_remembered(alpha):
-    gaussian_random_field(2, (8, 8), alpha)
-    with FakeTensorMode() as mode:
-        assert gaussian_random_field(2, (8, 8), alpha).fake_mode is mode
 
 
 @pytest.mark.parametrize(
@@ -193,11 +191,10 @@ class TestVolumes:
         x = x - x.mean()
         assert float((x * y).sum() / (x * x).sum()) == pytest.approx(-alpha, rel=0.05)
 
-    def test_waves_have_the_covariance_of_the_full_transform(self):
+    def test_modes_have_the_covariance_of_the_full_transform(self):
         count, size = 4000, (5, 5, 5)
         steep = gaussian_random_field(count, size, 10.0, dtype=torch.float64)
-        noise = torch.randn(count, 5, 5, 3, 2, dtype=torch.float64)
-        full = Noise(noise, size, torch.ones(()).double(), 10.0).made()
+        full = full_transform(count, size, 10.0, None)
         covariances = [f.flatten(1).t() @ f.flatten(1) / count for f in (steep, full)]
         torch.testing.assert_close(*covariances, atol=6 * math.sqrt(6 / count), rtol=0)
 
@@ -218,3 +215,152 @@ class TestVolumes:
         power = (32 * k) ** -10.0 / ((32 * k) ** -10.0).sum()
         expected = [float((power * (2 * math.pi * axis * lag).cos()).sum()) for lag in lags]
         assert found == pytest.approx(expected, abs=0.03)
+
+
+SIZES = [(1, 1), (2, 2), (9, 9), (32, 32), (1, 8), (8, 3), (20, 32), (33, 20), (5, 9, 7), (4, 4, 4)]
+
+
+def drawn(size, alpha=10.0, count=2, dtype=torch.float64):
+    """Three fields for each of ``count`` draws, with a deviation of 0.5, 1, ..."""
+    return draw_field((count, 3), size, alpha, torch.arange(1, 1 + count, dtype=dtype) / 2)
+
+
+class TestField:
+    """What a draw keeps of its fields."""
+
+    @pytest.mark.parametrize("alpha", [3.0, 10.0])
+    @pytest.mark.parametrize("size", SIZES, ids=str)
+    def test_is_the_sum_of_the_products_of_the_basis(self, size, alpha):
+        field = drawn(size, alpha)
+        basis = [axis.clone() for axis in field.basis(torch.float64)]
+        letters = "yxz"[: len(size)]
+        terms = ",".join(f"{letter}{letter.upper()}" for letter in letters)
+        rule = f"mn{letters.upper()},{terms}->mn{letters}"
+        expected = torch.einsum(rule, field.coefficients, *basis)
+        assert field.shape == (2, 3, *size)
+        torch.testing.assert_close(field.dense(), expected, atol=1e-12, rtol=0)
+
+    def test_the_basis_is_one_and_root_two_times_cosine_and_sine(self):
+        by_row, by_column = fourier_basis((6, 8), (3, 5), torch.float64, torch.device("cpu"))
+        t = torch.arange(8).double()
+        for mode in range(1, 5):
+            angle = 2 * math.pi * ((mode + 1) // 2) * t / 8
+            expected = math.sqrt(2) * (angle.cos() if mode % 2 else angle.sin())
+            torch.testing.assert_close(by_column[:, mode], expected)
+        assert by_column[:, 0].eq(1).all()
+        assert torch.equal(by_row, by_column[:6, :3])
+
+    @pytest.mark.parametrize("size", SIZES, ids=str)
+    def test_deviations_are_sigma(self, size):
+        dense = drawn(size).dense()
+        deviation = dense.std(tuple(range(2, dense.dim())), correction=0)
+        expected = torch.tensor([0.5, 1.0]).double()[:, None].expand(2, 3)
+        torch.testing.assert_close(deviation, expected * (math.prod(size) > 1))
+
+    @pytest.mark.parametrize("size", [(16, 12), (9, 9), (5, 9, 7)], ids=str)
+    def test_some_draws_and_some_rows_are_those_of_all(self, size):
+        field = drawn(size, count=3, dtype=torch.float32)
+        dense, rows = field.dense(), (slice(1, 4),) * (len(size) - 1)
+        for some, expected in (
+            (field[1].dense(), dense[1]),
+            (field[torch.tensor([2, 0])].dense(), dense[[2, 0]]),
+            (field.rows(*rows), dense[(..., *rows, slice(None))]),
+        ):
+            torch.testing.assert_close(some, expected, atol=1e-6, rtol=0)
+
+    @pytest.mark.parametrize("alpha", [6.0, 10.0])
+    @pytest.mark.parametrize("size", SIZES, ids=str)
+    def test_no_offset_is_beyond_the_bound(self, size, alpha):
+        field = drawn(size, alpha, count=20)
+        largest = float(field.dense().abs().max())
+        assert largest <= field.bound()
+        assert field.bound() < 1.5 * largest + 1e-9
+
+    def test_the_bound_is_known_where_it_cannot_be_read(self):
+        field = drawn((8, 8))
+        moved = field.to("meta")
+        assert (moved.device.type, moved.bound()) == ("meta", field.bound())
+        assert Field(moved.coefficients, (8, 8)).bound() is None
+
+    def test_to_another_precision_and_back(self):
+        field = drawn((8, 12), dtype=torch.float32)
+        assert field.to() is field
+        doubled = field.to(dtype=torch.float64)
+        assert doubled.dense().dtype == torch.float64
+        torch.testing.assert_close(doubled.dense().float(), field.dense(), atol=1e-6, rtol=0)
+        assert torch.equal(doubled.to(dtype=torch.float32).coefficients, field.coefficients)
+
+    @pytest.mark.parametrize("copied", [copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))])
+    def test_a_copy_makes_the_same_bits_and_is_small(self, copied):
+        field = drawn((224, 200), dtype=torch.float32)
+        assert torch.equal(copied(field).dense(), field.dense())
+        assert len(pickle.dumps(field)) < 3500
+
+    def test_autocast_changes_nothing(self):
+        field = drawn((20, 32), dtype=torch.float32)
+        expected, bound = field.dense(), field.bound()
+        with torch.autocast("cpu"):
+            again = drawn((20, 32), dtype=torch.float32)
+            assert torch.equal(field.dense(), expected)
+            assert field.bound() == bound
+        deviation = again.dense().std((2, 3), correction=0)[:, 0]
+        torch.testing.assert_close(deviation, torch.tensor([0.5, 1.0]))
+
+    def test_derivatives_with_respect_to_the_coefficients(self):
+        field = drawn((6, 8))
+        field.coefficients.requires_grad_()
+        field.dense().sum().backward()
+        # of all modes over the longer side, only the constant has a sum
+        assert field.coefficients.grad[..., 0, 0].eq(48).all()
+        assert field.coefficients.grad[..., :, 1:].abs().max() < 1e-12
+
+
+class TestResized:
+    """The same modes over an image of another size."""
+
+    @pytest.mark.parametrize("size", [(8, 8), (12, 20), (21, 14)], ids=str)
+    def test_twice_the_size_has_the_same_offsets_times_two_at_every_second_pixel(self, size):
+        field = drawn(size)
+        doubled = field.resized((2 * size[0], 2 * size[1]))
+        torch.testing.assert_close(doubled.dense()[..., ::2, ::2], 2 * field.dense())
+        torch.testing.assert_close(doubled.resized(size).dense(), field.dense())
+
+    def test_modes_too_short_for_the_pixels_are_left_out(self):
+        field = drawn((32, 32))
+        assert field.coefficients.shape == (2, 3, 9, 9)
+        small = field.resized((4, 4))
+        torch.testing.assert_close(small.coefficients, field.coefficients[..., :4, :4] / 8)
+
+
+@pytest.mark.parametrize("alpha", [6.0, 7.0, 8.0, 10.0, 12.0])
+@pytest.mark.parametrize("side", [1, 2, 3, 5, 9, 32, 33, 224, 5000])
+def test_modes_leave_out_a_millionth_of_the_variance_at_most(side, alpha):
+    frequency = torch.fft.fftfreq(min(side, 2048), dtype=torch.float64) * min(side, 2048)
+    k = torch.hypot(frequency[:, None], frequency)
+    k[0, 0] = math.inf
+    total = k.pow(-alpha).sum()
+    amplitude, _ = _amplitudes(side, 2, alpha, torch.float64, torch.device("cpu"))
+    # both sums count every mode of the full spectrum once
+    assert -1e-9 * total <= total - amplitude.square().sum() <= 1e-6 * total
+
+
+@pytest.mark.parametrize("size", [(16, 8000), (8000, 16), (1, 20_000), (3, 4, 6000)], ids=str)
+def test_a_field_costs_what_its_few_modes_cost_whatever_the_shape(size):
+    script = (
+        "import resource, torch; from prorandconv.fields import draw_field\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        f"draw_field(({len(size)} * 9,), {size}, 10.0, torch.tensor(0.5)).dense()\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    grown = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    dense = 4 * 9 * len(size) * math.prod(size)
+    assert 1024 * int(grown.stdout) < 10 * dense + 50e6
+
+
+def test_a_default_device_changes_nothing():
+    with torch.device("meta"):
+        # no other test draws this size: nothing is remembered of it
+        field = draw_field((3,), (34, 21), 10.0, torch.ones((), device="cpu"))
+        dense = field.dense()
+    assert dense.device.type == "cpu"
+    assert dense.std((1, 2), correction=0).tolist() == pytest.approx([1.0] * 3, abs=1e-4)

@@ -82,7 +82,7 @@ def test_gamma_zero_gives_tanh_beta_everywhere(mode):
     params = augment.draw(x)
     params = replace(params, gamma=torch.zeros_like(params.gamma))
     expected = params.beta.tanh()[..., None, None].expand(4, 3, 16, 16)
-    torch.testing.assert_close(augment(x, params=params), expected, atol=1e-6, rtol=0)
+    torch.testing.assert_close(augment(x, draw=params), expected, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("repeats", [1, 2, 7])
@@ -93,8 +93,8 @@ def test_repetitions_equal_single_calls(repeats):
     once = replace(params, repeats=1)
     expected = x
     for _ in range(repeats):
-        expected = functional.pro_rand_conv(expected, once)
-    assert torch.equal(functional.pro_rand_conv(x, params), expected)
+        expected = functional.apply(expected, once)
+    assert torch.equal(functional.apply(x, params), expected)
 
 
 def test_different_weights_are_used_one_after_the_other():
@@ -104,8 +104,8 @@ def test_different_weights_are_used_one_after_the_other():
     expected = x
     for weight in params.weight:
         same = replace(params, weight=weight, layered=False, repeats=1)
-        expected = functional.pro_rand_conv(expected, same)
-    torch.testing.assert_close(functional.pro_rand_conv(x, params), expected)
+        expected = functional.apply(expected, same)
+    torch.testing.assert_close(functional.apply(x, params), expected)
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(3.0, 0.0), (2.0, -4.0), (10.0, 7.0)])
@@ -114,11 +114,9 @@ def test_standardisation_makes_brightness_and_contrast_of_the_input_irrelevant(s
     x = torch.randn(2, 3, 24, 24, dtype=torch.float64)
     augment = ProRandConv(padding="replicate", repeats=1)
     params = augment.draw(x)
-    expected = augment(x, params=params)
+    expected = augment(x, draw=params)
     # eps in the root breaks the law by about eps / variance
-    torch.testing.assert_close(
-        augment(scale * x + shift, params=params), expected, atol=1e-3, rtol=0
-    )
+    torch.testing.assert_close(augment(scale * x + shift, draw=params), expected, atol=1e-3, rtol=0)
 
 
 def test_standardisation_makes_the_scale_of_the_weights_irrelevant():
@@ -126,9 +124,7 @@ def test_standardisation_makes_the_scale_of_the_weights_irrelevant():
     augment = ProRandConv()
     params = replace(augment.draw(x), repeats=1)
     larger = replace(params, weight=params.weight * 50)
-    torch.testing.assert_close(
-        augment(x, params=larger), augment(x, params=params), atol=1e-3, rtol=0
-    )
+    torch.testing.assert_close(augment(x, draw=larger), augment(x, draw=params), atol=1e-3, rtol=0)
 
 
 def test_mirrored_parameters_mirror_the_image():
@@ -147,7 +143,7 @@ def test_rand_conv_mixes_with_the_original_by_the_drawn_share():
     params = augment.draw(x)
     convolved = functional.random_conv(x, params.weight)
     expected = params.mix * x + (1 - params.mix) * convolved
-    torch.testing.assert_close(augment(x, params=params), expected)
+    torch.testing.assert_close(augment(x, draw=params), expected)
 
 
 def test_clamp_bounds_to_normalised_pixels():
@@ -181,9 +177,9 @@ def test_pixels_output_maps_tanh_to_normalised_pixels():
     mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
     augment = ProRandConv(output="pixels", mean=mean, std=std)
     params = augment.draw(x)
-    plain = ProRandConv()(x, params=params)
+    plain = ProRandConv()(x, draw=params)
     expected = v2.functional.normalize((plain + 1) / 2, mean, std)
-    torch.testing.assert_close(augment(x, params=params), expected)
+    torch.testing.assert_close(augment(x, draw=params), expected)
 
 
 @pytest.mark.parametrize("options", [{}, {"offsets": None}, {"mode": "sample"}, {"p": 0.5}])
@@ -193,7 +189,7 @@ def test_compiles_without_a_graph_break(options):
     augment = ProRandConv(repeats=2, **options)
     params = augment.draw(x)
     compiled = torch.compile(functional.pro_rand_conv, fullgraph=True, backend="aot_eager")
-    expected = functional.pro_rand_conv(x, params)
+    expected = functional.apply(x, params)
     torch.testing.assert_close(compiled(x, params), expected, atol=1e-5, rtol=1e-5)
 
 
@@ -203,9 +199,9 @@ def test_compiles_without_a_graph_break(options):
 def test_images_without_a_pixel_are_drawn_for_and_returned(shape, mode, weights):
     x = torch.empty(shape)
     params = ProRandConv(mode=mode, weights=weights, p=0.5).draw(x)
-    assert functional.pro_rand_conv(x, params) is x
+    assert functional.apply(x, params) is x
     params = RandConv(mode=mode, mix=True, identity=0.0).draw(x)
-    assert functional.rand_conv(x, params) is x
+    assert functional.apply(x, params) is x
 
 
 @pytest.mark.parametrize("engine", ["auto", "eager", "reference"])
@@ -222,7 +218,7 @@ def test_a_convolution_of_nothing_is_zero(shape, engine):
 @pytest.mark.parametrize("options", [{}, {"mode": "sample"}, {"weights": "different"}, {"p": 0.5}])
 def test_meta_images_come_out_with_their_shape(options):
     x = torch.empty(4, 3, 8, 9, dtype=torch.float16, device="meta")
-    y = functional.pro_rand_conv(x, ProRandConv(**options).draw(x), bound="clamp", output="pixels")
+    y = functional.apply(x, ProRandConv(**options).draw(x), bound="clamp", output="pixels")
     assert (y.shape, y.dtype, y.device) == (x.shape, x.dtype, x.device)
 
 
@@ -257,7 +253,7 @@ OFFSETS = torch.zeros(18, 8, 8)
         (lambda: functional.contrast(X.byte()), "x"),
         (lambda: functional.gaussian_window(4, 1.0), "kernel_size"),
         (lambda: functional.contrast(X, gamma=torch.ones(3)), "gamma, beta"),
-        (lambda: functional.pro_rand_conv(X, ProRandConv().draw(X), padding="x"), "padding"),
+        (lambda: functional.apply(X, ProRandConv().draw(X), padding="x"), "padding"),
     ],
 )
 def test_wrong_arguments_are_named(call, named):

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torchvision import tv_tensors
 
-from prorandconv import ProRandConv, ProRandConvError, ProRandConvParams
-from prorandconv.functional import displacement, move_labels, pro_rand_conv
+from prorandconv import Draw, ProRandConv, ProRandConvError
+from prorandconv.functional import displacement, pro_rand_conv, warp_labels
 
 SIZE = (128, 160)
 UNSIGNED = [torch.uint8, torch.uint16]
@@ -43,7 +43,7 @@ def overlaps(repeats, *, draws=6, signs=False, **options):
         picture = pro_rand_conv(x, params, contrast=())
         picture = picture[picture.abs().amax((1, 2)).argmax()] if signs else picture.sum(0)
         shape = picture.abs() > picture.abs().amax() / 2
-        moved = move_labels(mask, params)
+        moved = warp_labels(mask, params)
         found.append((overlap(shape, moved), overlap(shape, mask)))
     return (min(values) for values in zip(*found, strict=True))
 
@@ -69,7 +69,7 @@ def shifted(dx, **parts):
     weight = torch.zeros(1, 1, 3, 3)
     weight[0, 0, 1, 1 + dx] = 1.0
     repeats = parts.pop("repeats", 1)
-    return ProRandConvParams(weight, None, None, None, repeats, size=(3, 4), **parts)
+    return Draw(weight, None, None, None, repeats, size=(3, 4), **parts)
 
 
 LABELS = torch.arange(12).view(3, 4)
@@ -77,32 +77,32 @@ LABELS = torch.arange(12).view(3, 4)
 
 @pytest.mark.parametrize("dtype", [torch.int16, torch.int32, torch.int64, *UNSIGNED])
 def test_what_comes_from_outside_is_ignored(dtype):
-    moved = move_labels(LABELS.to(dtype), shifted(1))
+    moved = warp_labels(LABELS.to(dtype), shifted(1))
     assert moved.dtype == dtype
     assert moved.tolist() == [[1, 2, 3, 255], [5, 6, 7, 255], [9, 10, 11, 255]]
 
 
 def test_another_ignore_index_may_be_negative():
-    assert move_labels(LABELS, shifted(-1), ignore_index=-100)[:, 0].tolist() == [-100] * 3
+    assert warp_labels(LABELS, shifted(-1), ignore_index=-100)[:, 0].tolist() == [-100] * 3
 
 
 def test_booleans_are_false_outside():
-    moved = move_labels(torch.ones(3, 4, dtype=torch.bool), shifted(1))
+    moved = warp_labels(torch.ones(3, 4, dtype=torch.bool), shifted(1))
     assert moved.tolist() == [[True, True, True, False]] * 3
 
 
 def test_paddings_that_continue_the_picture_continue_its_labels():
     params = shifted(1, options={"padding": "reflect"})
-    assert move_labels(LABELS, params)[0].tolist() == [1, 2, 3, 2]
+    assert warp_labels(LABELS, params)[0].tolist() == [1, 2, 3, 2]
     params = shifted(1, options={"padding": "replicate"})
-    assert move_labels(LABELS, params)[0].tolist() == [1, 2, 3, 3]
+    assert warp_labels(LABELS, params)[0].tolist() == [1, 2, 3, 3]
 
 
 def test_masks_of_one_sample_move_alike():
     params = ProRandConv(offsets=(2.0, 2.0), repeats=5).draw(torch.randn(3, *SIZE))
     mask = shapes().long()
-    moved = move_labels(torch.stack((mask, 1 - mask)), params)
-    alone = move_labels(mask, params)
+    moved = warp_labels(torch.stack((mask, 1 - mask)), params)
+    alone = warp_labels(mask, params)
     assert torch.equal(moved[0], alone)
     assert torch.equal(moved[1] == 255, alone == 255)
     assert not torch.equal(alone, mask)
@@ -110,11 +110,11 @@ def test_masks_of_one_sample_move_alike():
 
 def test_only_labels_of_augmented_images_move():
     batch = LABELS.expand(4, 2, 3, 4)
-    moved = move_labels(batch, shifted(1, chosen=torch.tensor([1, 3]), batch=4))
+    moved = warp_labels(batch, shifted(1, chosen=torch.tensor([1, 3]), batch=4))
     assert torch.equal(moved[::2], batch[::2])
-    assert torch.equal(moved[1::2], move_labels(batch[1::2], shifted(1)))
+    assert torch.equal(moved[1::2], warp_labels(batch[1::2], shifted(1)))
     nothing = shifted(1, chosen=torch.tensor([], dtype=torch.int64), batch=4)
-    assert torch.equal(move_labels(batch, nothing), batch)
+    assert torch.equal(warp_labels(batch, nothing), batch)
 
 
 @pytest.mark.parametrize("p", [1.0, 0.5])
@@ -122,18 +122,18 @@ def test_with_one_draw_per_image_each_moves_its_own_way(p):
     x = torch.randn(4, 3, *SIZE)
     params = ProRandConv(mode="sample", p=p, offsets=(2.0, 2.0)).draw(x)
     masks = shapes().to(torch.uint8).expand(4, -1, -1)
-    alone = [move_labels(masks[0], one) for one in params.split()]
+    alone = [warp_labels(masks[0], one) for one in params.split()]
     # Single draws round differently: a pixel between two neighbours may take the other one.
-    assert (move_labels(masks, params) != torch.stack(alone)).float().mean() < 1e-3
+    assert (warp_labels(masks, params) != torch.stack(alone)).float().mean() < 1e-3
     assert not torch.equal(alone[0], alone[1]) or p < 1
 
 
 def test_a_known_displacement_is_not_computed_again():
     still = torch.zeros(2, 3, 4)
-    assert torch.equal(move_labels(LABELS, shifted(1), displacement=still), LABELS)
+    assert torch.equal(warp_labels(LABELS, shifted(1), displacement=still), LABELS)
     known = displacement(shifted(1))
     assert torch.equal(
-        move_labels(LABELS, shifted(1), displacement=known), move_labels(LABELS, shifted(1))
+        warp_labels(LABELS, shifted(1), displacement=known), warp_labels(LABELS, shifted(1))
     )
 
 
@@ -143,28 +143,28 @@ def test_offsets_without_end_lead_outside(value, repeats):
     offsets = torch.zeros(18, 3, 4)
     offsets[:, 1, 2] = value
     params = replace(shifted(0), offsets=offsets, repeats=repeats)
-    moved = move_labels(LABELS, params)
+    moved = warp_labels(LABELS, params)
     assert moved[1, 2] == 255
     assert torch.equal(moved[:, 0], LABELS[:, 0])
 
 
 def test_the_labels_given_are_left_alone():
     before = LABELS.clone()
-    move_labels(LABELS, shifted(1))
+    warp_labels(LABELS, shifted(1))
     assert torch.equal(LABELS, before)
 
 
 def test_what_cannot_be_moved_is_refused_by_name():
     with pytest.raises(ProRandConvError, match=r"^ignore_index: got 255, expected from -128 to 1"):
-        move_labels(LABELS.to(torch.int8), shifted(0))
+        warp_labels(LABELS.to(torch.int8), shifted(0))
     with pytest.raises(ProRandConvError, match=r"^ignore_index: got -100, expected from 0 to 255"):
-        move_labels(LABELS.to(torch.uint8), shifted(0), ignore_index=-100)
+        warp_labels(LABELS.to(torch.uint8), shifted(0), ignore_index=-100)
     with pytest.raises(ProRandConvError, match=r"^labels: got 'torch.float32 of shape \(3, 4\)'"):
-        move_labels(LABELS.float(), shifted(1))
+        warp_labels(LABELS.float(), shifted(1))
     with pytest.raises(ProRandConvError, match=r"^labels: .* count the 4 images of this draw"):
-        move_labels(LABELS, shifted(1, chosen=torch.tensor([1]), batch=4))
+        warp_labels(LABELS, shifted(1, chosen=torch.tensor([1]), batch=4))
     with pytest.raises(ProRandConvError, match=r"^displacement: got \(2, 5, 5\), expected \(2, 3"):
-        move_labels(LABELS, shifted(1), displacement=torch.zeros(2, 5, 5))
+        warp_labels(LABELS, shifted(1), displacement=torch.zeros(2, 5, 5))
 
 
 class TestVolumes:
@@ -173,9 +173,9 @@ class TestVolumes:
     def test_labels_follow_an_off_centre_tap(self):
         weight = torch.zeros(1, 1, 3, 3, 3)
         weight[0, 0, 2, 1, 0] = 1.0  # the next plane, the column before
-        params = ProRandConvParams(weight, None, None, None, 2, size=(6, 5, 7))
+        params = Draw(weight, None, None, None, 2, size=(6, 5, 7))
         labels = torch.randint(0, 9, (3, 6, 5, 7))
-        moved = move_labels(labels, params)
+        moved = warp_labels(labels, params)
         assert torch.equal(moved[:, :-2, :, 2:], labels[:, 2:, :, :-2])
         assert moved[:, -2:].eq(255).all()
 
@@ -183,17 +183,16 @@ class TestVolumes:
         x = torch.randn(2, 1, 6, 8, 7, dtype=torch.float64)
         for mode in ("batch", "sample"):
             params = ProRandConv(spatial_dims=3, mode=mode, max_repeats=3).draw(x)
-            given = replace(params, offsets=params.offsets.clone())
-            assert given.fields is None
+            given = replace(params, offsets=params.offsets.dense())
             torch.testing.assert_close(displacement(params), displacement(given))
 
     def test_a_transform_moves_masks_and_refuses_boxes(self):
-        augment = ProRandConv(spatial_dims=3, labels="move", offsets=(1.0, 1.0))
+        augment = ProRandConv(spatial_dims=3, labels="warp", offsets=(1.0, 1.0))
         image = tv_tensors.Image(torch.rand(1, 6, 8, 8))
         mask = tv_tensors.Mask(torch.randint(0, 4, (6, 8, 8)))
         params = augment.draw(image)
         _, moved = augment(image, mask, params)
-        assert torch.equal(moved, move_labels(mask.as_subclass(torch.Tensor), params))
+        assert torch.equal(moved, warp_labels(mask.as_subclass(torch.Tensor), params))
         boxes = tv_tensors.BoundingBoxes([[0, 0, 2, 2]], format="XYXY", canvas_size=(8, 8))
         with pytest.raises(
             ProRandConvError, match=r"^BoundingBoxes: got .*volumes.* expected masks"

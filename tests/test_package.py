@@ -21,6 +21,13 @@ def test_version_is_that_of_the_installed_package():
     assert prc.__version__ == version("prorandconv")
 
 
+def test_the_repository_has_one_address_everywhere():
+    pytest.importorskip("tomllib")
+    check = [sys.executable, str(ROOT / ".ci" / "address.py"), "--check"]
+    done = subprocess.run(check, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def imported(path):
     """Top-level modules that a file imports from outside its package."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -66,7 +73,7 @@ def test_the_source_distribution_is_complete(tmp_path):
     pytest.importorskip("setuptools", minversion="77")
     copy = tmp_path / "copy"
     unwanted = shutil.ignore_patterns("*.so", "__pycache__", "*.egg-info")
-    for folder in ("examples", "src", "tests"):
+    for folder in (".ci", "examples", "src", "tests"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=unwanted)
     for path in ROOT.glob("*.*"):
         if path.suffix in (".cff", ".in", ".md", ".py", ".toml"):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from prorandconv import ProRandConv, RandConv
-from prorandconv.sampler import Sampler
+from prorandconv.transforms import Sampler
 
 DRAWS = 4000
 
@@ -45,7 +45,7 @@ def test_repeats_are_uniform(draws):
 
 
 def test_offset_scale_is_uniform_over_its_range(draws):
-    sigma = draws.offsets.flatten(1).std(1, correction=0)
+    sigma = draws.offsets.dense().flatten(1).std(1, correction=0)
     low, high = 0.01, 0.2
     assert sigma.min() >= low - 1e-5
     assert sigma.max() <= high + 1e-5
@@ -79,7 +79,10 @@ def test_weight_deviation_can_be_given_or_drawn(std, expected):
 
 
 def test_offsets_of_different_taps_are_uncorrelated(draws):
-    fields = draws.offsets / draws.offsets.flatten(1).std(1, correction=0)[:, None, None, None]
+    fields = (
+        draws.offsets.dense()
+        / draws.offsets.dense().flatten(1).std(1, correction=0)[:, None, None, None]
+    )
     correlation = torch.einsum("nahw,nbhw->ab", fields, fields) / (DRAWS * 64)
     off_diagonal = correlation - torch.diag(correlation.diag())
     # one product of two smooth unit fields has a deviation of about 0.5
@@ -141,7 +144,7 @@ def test_generator_decides_alone_and_leaves_the_global_state(augment, dtype):
 @pytest.mark.parametrize("options", [{}, {"mode": "sample"}, {"alpha": 2.0}])
 def test_shared_offsets_are_one_smooth_field_for_all_taps(options):
     augment = ProRandConv(shared_offsets=True, offsets=(0.3, 0.3), **options)
-    offsets = augment.draw(torch.randn(4, 3, 16, 24)).offsets
+    offsets = augment.draw(torch.randn(4, 3, 16, 24)).offsets.dense()
     taps = offsets.unflatten(-3, (9, 2))
     assert torch.equal(taps, taps[..., :1, :, :, :].expand_as(taps))
     assert torch.allclose(taps.std((-2, -1), correction=0), torch.tensor(0.3), atol=1e-5)

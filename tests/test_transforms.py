@@ -19,9 +19,9 @@ from torchvision.datasets import FakeData
 from torchvision.transforms import v2
 
 from prorandconv import ProRandConv, ProRandConvError, RandConv
-from prorandconv.block_transform import offset_range
-from prorandconv.functional import move_labels
-from prorandconv.ops import library
+from prorandconv.functional import warp_labels
+from prorandconv.ops import native
+from prorandconv.transforms import offset_range
 
 TRANSFORMS = {
     "pro": ProRandConv,
@@ -83,12 +83,12 @@ class TestEveryTransform:
         x = torch.randn(8, 3, 16, 16)
         augment = make()
         params = augment.draw(x)
-        y = augment(x, params=params)
-        assert torch.equal(augment(x, params=params), y)
+        y = augment(x, draw=params)
+        assert torch.equal(augment(x, draw=params), y)
         assert torch.equal(augment(x, params), y), "params may be given by position"
-        assert torch.equal(augment(x, params=pickle.loads(pickle.dumps(params))), y)
-        assert torch.equal(copy.deepcopy(augment)(x, params=params), y)
-        assert torch.equal(pickle.loads(pickle.dumps(augment))(x, params=params), y)
+        assert torch.equal(augment(x, draw=pickle.loads(pickle.dumps(params))), y)
+        assert torch.equal(copy.deepcopy(augment)(x, draw=params), y)
+        assert torch.equal(pickle.loads(pickle.dumps(augment))(x, draw=params), y)
 
     def test_a_generator_decides_alone(self, make):
         x = torch.randn(8, 3, 16, 16)
@@ -97,13 +97,13 @@ class TestEveryTransform:
         y = augment(x, generator=torch.Generator().manual_seed(4))
         assert torch.equal(torch.random.get_rng_state(), before)
         params = augment.draw(x, torch.Generator().manual_seed(4))
-        assert torch.equal(augment(x, params=params), y)
+        assert torch.equal(augment(x, draw=params), y)
 
     def test_a_replayed_draw_takes_no_generator(self, make):
         x = torch.randn(8, 3, 16, 16)
         augment = make()
         with pytest.raises(ProRandConvError, match=r"^generator: got .*, expected None"):
-            augment(x, params=augment.draw(x), generator=torch.Generator())
+            augment(x, draw=augment.draw(x), generator=torch.Generator())
 
     def test_only_hooks_of_torchs_classes_are_overridden(self, make):
         augment = make()
@@ -141,7 +141,7 @@ class TestEveryTransform:
         augment = make()
         params = augment.draw(x)
         before = torch.random.get_rng_state()
-        augment(x, params=params)
+        augment(x, draw=params)
         assert torch.equal(torch.random.get_rng_state(), before)
 
     def test_p_zero_leaves_the_images_as_they_are(self, make):
@@ -170,27 +170,27 @@ class TestEveryTransform:
         augment = make()
         view = x.permute(0, 3, 1, 2)
         params = augment.draw(view)
-        expected = augment(view.contiguous(), params=params)
-        assert torch.equal(augment(view, params=params), expected)
+        expected = augment(view.contiguous(), draw=params)
+        assert torch.equal(augment(view, draw=params), expected)
         step = torch.randn(4, 3, 16, 24)[..., ::2]
-        assert torch.equal(augment(step, params=params), augment(step.contiguous(), params=params))
+        assert torch.equal(augment(step, draw=params), augment(step.contiguous(), draw=params))
 
     def test_channels_last_is_kept(self, make):
         x = torch.randn(4, 3, 16, 12).to(memory_format=torch.channels_last)
         augment = make()
         params = augment.draw(x)
-        y = augment(x, params=params)
+        y = augment(x, draw=params)
         assert y.is_contiguous(memory_format=torch.channels_last)
-        assert torch.equal(y, augment(x.contiguous(), params=params))
+        assert torch.equal(y, augment(x.contiguous(), draw=params))
 
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_autocast_changes_nothing(self, make, dtype):
         x = torch.randn(4, 3, 16, 16).to(dtype)
         augment = make()
         params = augment.draw(x)
-        expected = augment(x, params=params)
+        expected = augment(x, draw=params)
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            actual = augment(x, params=params)
+            actual = augment(x, draw=params)
         assert actual.dtype == dtype
         assert torch.equal(actual, expected)
 
@@ -198,8 +198,8 @@ class TestEveryTransform:
         x = torch.randn(4, 3, 16, 16).half()
         augment = make()
         params = augment.draw(x)
-        expected = augment(x.float(), params=params).half()
-        assert torch.equal(augment(x, params=params), expected)
+        expected = augment(x.float(), draw=params).half()
+        assert torch.equal(augment(x, draw=params), expected)
 
     def test_image_stays_an_image_and_everything_else_passes(self, make):
         sample = {
@@ -216,18 +216,18 @@ class TestEveryTransform:
         for name in ("mask", "boxes", "label", "name"):
             assert result[name] is sample[name]
         params = augment.draw(sample["image"])
-        replayed = augment(sample, params=params)["image"]
+        replayed = augment(sample, draw=params)["image"]
         assert torch.equal(
-            replayed, augment(sample["image"].as_subclass(torch.Tensor), params=params)
+            replayed, augment(sample["image"].as_subclass(torch.Tensor), draw=params)
         )
 
     def test_masks_move_with_the_images_if_told(self, make):
         x, masks = torch.randn(8, 3, 16, 16), torch.randint(0, 5, (8, 2, 16, 16)).to(torch.uint8)
-        augment = make(labels="move")
+        augment = make(labels="warp")
         params = augment.draw(x)
-        images, moved = augment(x, tv_tensors.Mask(masks), params=params)
+        images, moved = augment(x, tv_tensors.Mask(masks), draw=params)
         assert type(moved) is tv_tensors.Mask
-        assert torch.equal(moved.as_subclass(torch.Tensor), move_labels(masks, params))
+        assert torch.equal(moved.as_subclass(torch.Tensor), warp_labels(masks, params))
         same = (images == x).flatten(1).all(1)
         assert torch.equal(moved[same], masks[same])
 
@@ -308,11 +308,11 @@ def test_replays_bit_for_bit_on_a_different_batch_size(name):
     x = torch.randn(20, 3, 32, 32)
     augment = TRANSFORMS[name]()
     params = augment.draw(x)
-    y = augment(x, params=params)
+    y = augment(x, draw=params)
     for some in (slice(0, 5), slice(7, 18)):
-        assert torch.equal(augment(x[some], params=params), y[some])
-    alone = augment(x[4], params=params)
-    assert torch.equal(augment(x[3:5], params=params)[1], alone), "so few are all as if alone"
+        assert torch.equal(augment(x[some], draw=params), y[some])
+    alone = augment(x[4], draw=params)
+    assert torch.equal(augment(x[3:5], draw=params)[1], alone), "so few are all as if alone"
     # another kernel serves them than the batch, and rounds differently
     torch.testing.assert_close(alone, y[4], atol=1e-4, rtol=0)
 
@@ -326,7 +326,7 @@ class TestVideos:
         still = tv_tensors.Video(x[:, None].repeat(1, 5, 1, 1, 1))
         augment = make(mode="sample")
         params = augment.draw(still)
-        y = augment(still, params=params)
+        y = augment(still, draw=params)
         assert type(y) is tv_tensors.Video
         assert torch.equal(y, y[:, :1].expand_as(y)), "equal frames stay equal"
         for video, image, own in zip(y, x, params.split(), strict=True):
@@ -340,13 +340,13 @@ class TestVideos:
 
     def test_what_is_no_draw_is_refused(self, make):
         with pytest.raises(ProRandConvError, match=r"^params: got 'dict', expected "):
-            make()(tv_tensors.Video(torch.randn(5, 3, 8, 8)), params={})
+            make()(tv_tensors.Video(torch.randn(5, 3, 8, 8)), draw={})
 
     def test_draws_for_frames_are_refused(self, make):
         x = torch.randn(5, 3, 8, 8)
         augment = make(mode="sample")
         with pytest.raises(ProRandConvError, match=r"^params: got .draws for 5 .* of 1 videos"):
-            augment(tv_tensors.Video(x), params=augment.draw(x))
+            augment(tv_tensors.Video(x), draw=augment.draw(x))
 
 
 @pytest.mark.parametrize("name", ["pro-sample", "pro-different-sample", "rand-mix-sample"])
@@ -355,11 +355,11 @@ def test_sample_mode_equals_single_calls_with_the_split_params(name, p):
     x = torch.randn(6, 3, 20, 17, dtype=torch.float64)
     augment = TRANSFORMS[name](p=p)
     params = augment.draw(x)
-    y = augment(x, params=params)
+    y = augment(x, draw=params)
     draws = params.split()
     assert len(draws) == 6
     for n, own in enumerate(draws):
-        torch.testing.assert_close(augment(x[n], params=own), y[n], atol=1e-7, rtol=1e-7)
+        torch.testing.assert_close(augment(x[n], draw=own), y[n], atol=1e-7, rtol=1e-7)
 
 
 @given(
@@ -383,9 +383,9 @@ def test_any_options_replay_and_stay_in_range(shape, dtype, options, seed):
     x = torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
     augment = ProRandConv(**options)
     params = augment.draw(x, generator=torch.Generator().manual_seed(seed))
-    y = augment(x, params=params)
+    y = augment(x, draw=params)
     assert (y.shape, y.dtype) == (x.shape, x.dtype)
-    assert torch.equal(augment(x, params=params), y)
+    assert torch.equal(augment(x, draw=params), y)
     if options["p"] == 1 and "standardise" not in options["contrast"]:
         assert y.abs().max() <= 1
     if options["p"] == 0:
@@ -437,7 +437,7 @@ def test_automatic_offsets_follow_the_papers_two_values(side, bound):
     assert low == 0.01
     assert high == pytest.approx(bound, abs=2e-3)
     x = torch.empty(1, 1, side, side)
-    scales = [ProRandConv(1).draw(x).offsets.std().item() for _ in range(20)]
+    scales = [ProRandConv(1).draw(x).offsets.dense().std().item() for _ in range(20)]
     assert 0.7 * high < max(scales) <= high * (1 + 1e-3)
 
 
@@ -517,7 +517,7 @@ def test_a_normalisation_for_other_channels_is_refused(option):
 
 
 def test_an_engine_that_is_not_there_is_refused_when_asked_for(monkeypatch):
-    monkeypatch.setattr(library, "UNAVAILABLE", "the native kernel was not compiled")
+    monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
     with pytest.raises(ProRandConvError, match=r"^engine: got .native., expected .*not compiled"):
         ProRandConv(engine="native")
 
@@ -600,14 +600,14 @@ def test_params_for_other_images_are_refused(options, other, fact):
     augment = ProRandConv(**options)
     params = augment.draw(torch.zeros(4, 3, 16, 16))
     with pytest.raises(ProRandConvError, match=f"^params: got .*, expected .*{fact}"):
-        augment(torch.zeros(other), params=params)
+        augment(torch.zeros(other), draw=params)
 
 
 def test_replaced_repeats_show_the_steps_of_one_draw():
     x = torch.randn(1, 3, 16, 16)
     augment = ProRandConv()
     params = augment.draw(x)
-    assert torch.equal(augment(x, params=replace(params, repeats=0)), x)
+    assert torch.equal(augment(x, draw=replace(params, repeats=0)), x)
 
 
 class TestVolumes:
@@ -622,7 +622,7 @@ class TestVolumes:
         params = augment.draw(x, torch.Generator().manual_seed(1))
         y = augment(x, generator=torch.Generator().manual_seed(1))
         assert (y.shape, y.dtype) == (x.shape, x.dtype)
-        assert torch.equal(y, augment(x, params=params))
+        assert torch.equal(y, augment(x, draw=params))
 
     def test_the_draw_has_three_displacements_for_each_of_27_taps(self):
         params = ProRandConv(spatial_dims=3).draw(torch.randn(2, 3, 4, 6, 5))
@@ -632,7 +632,7 @@ class TestVolumes:
 
     def test_shared_offsets_are_the_same_for_all_taps(self):
         augment = ProRandConv(spatial_dims=3, shared_offsets=True)
-        fields = augment.draw(torch.randn(1, 4, 6, 5)).offsets.view(27, 3, 4, 6, 5)
+        fields = augment.draw(torch.randn(1, 4, 6, 5)).offsets.dense().view(27, 3, 4, 6, 5)
         assert torch.equal(fields, fields[:1].expand_as(fields))
         assert not torch.equal(fields[0, 0], fields[0, 1])
 
@@ -651,7 +651,7 @@ class TestVolumes:
     def test_the_same_style_at_another_size(self):
         augment = ProRandConv(spatial_dims=3)
         params = augment.draw(torch.rand(1, 8, 12, 10)).resized((4, 6, 5))
-        assert augment(torch.rand(1, 4, 6, 5), params=params).shape == (1, 4, 6, 5)
+        assert augment(torch.rand(1, 4, 6, 5), draw=params).shape == (1, 4, 6, 5)
 
     @pytest.mark.parametrize(
         ("options", "call", "message"),
@@ -671,6 +671,6 @@ class TestVolumes:
         volume, image = torch.rand(1, 4, 6, 5), torch.rand(1, 4, 6, 5)
         of_volume, of_image = ProRandConv(spatial_dims=3).draw(volume), ProRandConv().draw(image)
         with pytest.raises(ProRandConvError, match=r"^params: got .* expected .*spatial_dims=2"):
-            ProRandConv()(image, params=of_volume)
+            ProRandConv()(image, draw=of_volume)
         with pytest.raises(ProRandConvError, match=r"^params: got .* expected .*spatial_dims=3"):
-            ProRandConv(spatial_dims=3)(volume, params=of_image)
+            ProRandConv(spatial_dims=3)(volume, draw=of_image)

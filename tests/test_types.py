@@ -20,9 +20,9 @@ def test_a_tensor_gives_a_tensor() -> None:
 
 def test_a_draw_has_the_type_of_its_transform() -> None:
     x = torch.randn(2, 3, 8, 8)
-    pro = assert_type(prc.ProRandConv().draw(x), prc.ProRandConvParams)
-    rand = assert_type(prc.RandConv().draw(x), prc.RandConvParams)
-    assert (type(pro), type(rand)) == (prc.ProRandConvParams, prc.RandConvParams)
+    pro = assert_type(prc.ProRandConv().draw(x), prc.Draw)
+    rand = assert_type(prc.RandConv().draw(x), prc.Draw)
+    assert (type(pro), type(rand)) == (prc.Draw, prc.Draw)
 
 
 def test_a_sample_may_be_of_any_type() -> None:

@@ -1,49 +1,48 @@
 """Progressive Random Convolutions: an augmentation for models that must survive new domains."""
 
-from typing import TYPE_CHECKING
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from .errors import ProRandConvError
+from .errors import ProRandConvError as ProRandConvError
 
-if TYPE_CHECKING:
-    from . import functional
-    from .fields import gaussian_random_field
-    from .ops import engines
-    from .params import ProRandConvParams, RandConvParams
-    from .robustness import Robustness, stress
-    from .selection import select
-    from .transforms import ProRandConv, RandConv
-else:
-    from .lazy import on_first_use
-
-    __getattr__, __dir__ = on_first_use(
-        __name__,
-        {
-            "ProRandConv": "transforms",
-            "ProRandConvParams": "params",
-            "RandConv": "transforms",
-            "RandConvParams": "params",
-            "Robustness": "robustness",
-            "engines": "ops",
-            "functional": "functional",
-            "gaussian_random_field": "fields",
-            "select": "selection",
-            "stress": "robustness",
-        },
-    )
+if _TYPE_CHECKING:
+    from . import functional as functional
+    from .draw import Draw as Draw
+    from .draw import Options as Options
+    from .fields import gaussian_random_field as gaussian_random_field
+    from .ops import engines as engines
+    from .selection import select as select
+    from .stress import Robustness as Robustness
+    from .stress import stress as stress
+    from .transforms import ProRandConv as ProRandConv
+    from .transforms import RandConv as RandConv
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ProRandConv",
-    "ProRandConvError",
-    "ProRandConvParams",
-    "RandConv",
-    "RandConvParams",
-    "Robustness",
-    "__version__",
-    "engines",
-    "functional",
-    "gaussian_random_field",
-    "select",
-    "stress",
-]
+_HOMES = {
+    "Draw": "draw",
+    "Options": "draw",
+    "ProRandConv": "transforms",
+    "RandConv": "transforms",
+    "Robustness": "stress",
+    "engines": "ops",
+    "functional": "functional",
+    "gaussian_random_field": "fields",
+    "select": "selection",
+    "stress": "stress",
+}
+"""The module of each public name, loaded on first use: torch takes seconds, ``--help`` none."""
+__all__ = ["ProRandConvError", "__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _HOMES and name not in _HOMES.values():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _import_module(f".{_HOMES.get(name, name)}", __name__)
+    globals()[name] = found = home if name in _HOMES.values() else getattr(home, name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,13 +1,15 @@
-"""A cache for tensors that must serve every later call, whatever mode the first call ran in."""
+"""What must not depend on the mode that torch happens to be in: cached tensors, and precision."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 Built = TypeVar("Built", Tensor, tuple[Tensor, ...])
 
@@ -35,3 +37,32 @@ def cached(maxsize: int) -> Callable[[Callable[..., Built]], Callable[..., Built
         return built
 
     return decorate
+
+
+def without_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """Compute as it is written: under autocast, products of matrices would have few bits."""
+    kind = device.type
+    enabled = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return torch.autocast(kind, enabled=False) if enabled else nullcontext()
+
+
+def outside_inference_mode() -> AbstractContextManager[object]:
+    """Make what autograd can use later: it cannot use tensors made in inference mode."""
+    if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
+        return nullcontext()
+    return torch.inference_mode(False)
+
+
+def is_recorded() -> bool:
+    """Whether operators are traced, compiled, transformed or watched instead of just computed."""
+    return (
+        torch.compiler.is_compiling()
+        or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+        or is_in_torch_dispatch_mode()
+        or is_in_functorch()
+    )
+
+
+def is_in_functorch() -> bool:
+    """Whether a transform of torch.func is at work, such as vmap."""
+    return torch._C._functorch.peek_interpreter_stack() is not None

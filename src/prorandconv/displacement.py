@@ -11,36 +11,33 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from . import checks
-from .caching import cached
+from .caching import cached, without_autocast
+from .draw import Draw
 from .errors import ProRandConvError
-from .ops import native_labels
-from .ops.formulas import over_images, wrap
+from .fields import Field
+from .ops.formulas import unsqueeze_spatial, wrap
 from .options import PADDINGS, Padding, Size
-from .params import BlockParams
-from .synthesis import Waves
 
 Border = Padding | Literal["extended"]
 """What lies outside of the image; ``"extended"``: more image, displaced as the nearest pixel is."""
 
 
-def displacement(
-    params: BlockParams, size: Size | None = None, *, padding: Padding | None = None
-) -> Tensor:
+def displacement(draw: Draw, size: Size | None = None, *, padding: Padding | None = None) -> Tensor:
     """How far away each pixel of the augmented images has been in the original, in pixels.
 
     The content of pixel (y, x) comes from (y + dy, x + dx). In one repetition the displacement of a
     pixel is the mean of its taps' positions, weighted by the kernel's magnitude summed over
-    channels. Repetitions follow each other: each samples the displacement of those before where its
-    own displacement leads. Under the padding ``"zeros"``, what once was outside stays outside;
+    channels. Repetitions are composed: each samples the displacement of those before where its own
+    displacement leads. Under the padding ``"zeros"``, what once was outside stays outside;
     under ``"reflect"`` and ``"replicate"``, all positions are inside, where the padding has its
     pixels from.
 
     Args:
-        params: the draw. One draw for all images has the displacement of those that it augments;
+        draw: the draw. One draw for all images has the displacement of those that it augments;
             with one draw per image, the others have the displacement 0.
         size: height and width of the images, by default those that the draw is for. Draws without
             offsets fit every size.
-        padding: border mode, by default that of the draw's options, or else ``"zeros"``.
+        padding: border mode, by default that of the draw's options.
 
     Returns:
         Tensor ``(2, H, W)`` of dy and dx; with one draw per image, ``(N, 2, H, W)``. For volumes,
@@ -52,56 +49,48 @@ def displacement(
         >>> displacement(still).shape, displacement(still).abs().max().item()
         (torch.Size([2, 8, 9]), 0.0)
     """
-    if not isinstance(params, BlockParams):
+    if not isinstance(draw, Draw):
         raise ProRandConvError.about(
-            "params", type(params).__name__, "a draw, made with ProRandConv.draw(x)"
+            "draw", type(draw).__name__, "a draw, made with ProRandConv.draw(x)"
         )
-    if padding is None:
-        padding = (params.options or {}).get("padding", "zeros")
-    return composed(params, size, checks.one_of("padding", padding, PADDINGS))
+    padding = draw.options.padding if padding is None else padding
+    return composed(draw, size, checks.one_of("padding", padding, PADDINGS))
 
 
-def composed(params: BlockParams, size: Size | None, border: Border) -> Tensor:
+def composed(draw: Draw, size: Size | None, border: Border) -> Tensor:
     """The displacement of all repetitions, (2, H, W) or (N, 2, H, W)."""
-    size, dims = _size(params, size), params.spatial_dims
-    weight, offsets, mix = params.weight, _offsets(params), getattr(params, "mix", None)
-    repeats = params.repeats
-    if isinstance(repeats, int):
-        weight, offsets = weight.unsqueeze(0), None if offsets is None else offsets[None]
-        repeats = (0,) if params.identity else (repeats,)
-    elif params.chosen is not None:
-        chosen = set(params.chosen.tolist())
-        repeats = tuple(times if n in chosen else 0 for n, times in enumerate(repeats))
-    kernels = weight.unbind(-dims - 3) if params.layered else (weight,)
-    steps = (_step(kernel, offsets, size, border) for kernel in kernels)
-    if params.layered:
-        total = _joined(_each(steps, repeats), len(repeats), border)
+    size, dims = _size(draw, size), draw.spatial_dims
+    weight, offsets, repeats = draw.weight, draw.offsets, draw.repeats
+    if isinstance(repeats, tuple):
+        changed = range(len(repeats)) if draw.changed is None else draw.changed
+        repeats = tuple(times if n in changed else 0 for n, times in enumerate(repeats))
     else:
-        total = _repeated(next(steps), repeats, border)
-    if total is None:
-        total = weight.new_zeros(len(repeats), dims, *size)
-    if mix is not None:
-        total = total * over_images(1 - mix.view(-1), dims + 1)
-    return total if params.per_image else total.squeeze(0)
+        weight, offsets = weight.unsqueeze(0), None if offsets is None else offsets[None]
+        repeats = (0 if draw.changed == [] else repeats,)
+    kernels = weight.unbind(-dims - 3) if draw.layered else (weight,)
+    with without_autocast(weight.device):
+        steps = (_step(kernel, offsets, size, border) for kernel in kernels)
+        parts = _each(steps, repeats) if draw.layered else _powers(next(steps), repeats, border)
+        total = _composition(parts, len(repeats), border)
+        if total is None:
+            total = weight.new_zeros(len(repeats), dims, *size)
+        if draw.mix is not None:
+            total = total * unsqueeze_spatial(1 - draw.mix.view(-1), dims + 1)
+    return total if draw.per_image else total.squeeze(0)
 
 
-def _repeated(step: Tensor, repeats: Sequence[int], border: Border) -> Tensor | None:
-    """Where steps (N, 2, H, W) lead that are repeated, each so many times; None: nowhere."""
-    if native_labels.serves(step):
-        return native_labels.repeated(step, repeats, zeros=border == "zeros")
-    return _joined(_powers(step, repeats, border), len(repeats), border)
-
-
-def _joined(parts: Iterable[tuple[Tensor, list[int]]], count: int, border: Border) -> Tensor | None:
-    """Parts that follow each other, of the draws that have them; None if there are no parts."""
+def _composition(
+    parts: Iterable[tuple[Tensor, list[int]]], count: int, border: Border
+) -> Tensor | None:
+    """All parts composed, of the draws that have them; None if there are no parts."""
     total: Tensor | None = None
     for part, active in parts:
         if len(active) == count:
-            total = part if total is None else _followed(part, total, border)
+            total = part if total is None else _compose(part, total, border)
         elif active:
             total = torch.zeros_like(part) if total is None else total
             where = torch.tensor(active, device=total.device)
-            total = total.index_copy(0, where, _followed(part[where], total[where], border))
+            total = total.index_copy(0, where, _compose(part[where], total[where], border))
     return total
 
 
@@ -122,32 +111,27 @@ def _powers(
     for bit in range(bits):
         yield step, [n for n, times in enumerate(repeats) if times >> bit & 1]
         if bit < bits - 1:
-            step = _followed(step, step, border)
+            step = _compose(step, step, border)
 
 
-def _offsets(params: BlockParams) -> Tensor | Waves | None:
-    """The offsets, where they can be as waves: to make them all takes longer than all the rest."""
-    fields = params.fields
-    if not isinstance(fields, Waves) or fields.tracked:
-        return params.offsets
-    return fields.in_pixels() if params.layered else fields  # which each repetition reads anew
-
-
-def _step(weight: Tensor, offsets: Tensor | Waves | None, size: Size, border: Border) -> Tensor:
+def _step(weight: Tensor, offsets: Tensor | Field | None, size: Size, border: Border) -> Tensor:
     """One repetition: the mean of the taps' positions (N, 2, H, W), y and x in pixels."""
     count, kernel_size, dims = len(weight), weight.shape[-1], len(size)
     kind = (weight.dtype, weight.device)
     magnitude = weight.abs().sum((-dims - 2, -dims - 1)).view(count, 1, kernel_size**dims)
     tiny = torch.finfo(weight.dtype).tiny
-    share = magnitude / magnitude.sum(-1, keepdim=True).clamp_min(tiny)
-    taps = torch.matmul(share, _taps(kernel_size, dims, *kind)).view(count, dims, *(1,) * dims)
+    mean = magnitude / magnitude.sum(-1, keepdim=True).clamp_min(tiny)
+    taps = torch.matmul(mean, _taps(kernel_size, dims, *kind)).view(count, dims, *(1,) * dims)
     if offsets is None:
         step = taps.expand(-1, -1, *size)
-    elif isinstance(offsets, Waves):
-        step = offsets.means(share).to(weight).add_(taps)
+    elif isinstance(offsets, Field):
+        # The mean of the fields is the field of the mean coefficients: one for all taps.
+        modes = offsets.coefficients.to(weight)
+        means = torch.bmm(mean, modes.reshape(count, kernel_size**dims, -1))
+        step = Field(means.view(count, dims, *modes.shape[2:]), size).dense().add_(taps)
     else:
         fields = offsets.to(weight).reshape(count, kernel_size**dims, dims * math.prod(size))
-        step = torch.bmm(share, fields).view(count, dims, *size).add_(taps)
+        step = torch.bmm(mean, fields).view(count, dims, *size).add_(taps)
     if border in ("reflect", "replicate"):
         here = pixels(size, *kind)
         axes = zip((step + here).unbind(1), size, strict=True)
@@ -155,8 +139,8 @@ def _step(weight: Tensor, offsets: Tensor | Waves | None, size: Size, border: Bo
     return step
 
 
-def _followed(step: Tensor, before: Tensor, border: Border) -> Tensor:
-    """A step, and after it what happened before, sampled where the step leads."""
+def _compose(step: Tensor, before: Tensor, border: Border) -> Tensor:
+    """A step composed with those before it, which are sampled where the step leads."""
     kind = (tuple(step.shape[2:]), step.dtype, step.device)
     grid = (step / _half(*kind) + _centres(*kind)).flip(1)
     sampled = F.grid_sample(before, grid.movedim(1, -1), padding_mode="border", align_corners=False)
@@ -181,7 +165,7 @@ def _centres(size: Size, dtype: torch.dtype, device: torch.device) -> Tensor:
 @cached(maxsize=16)
 def _half(size: Size, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Half the height and width, (2, 1, 1)."""
-    return over_images(torch.tensor(size, dtype=dtype, device=device), len(size)) / 2
+    return unsqueeze_spatial(torch.tensor(size, dtype=dtype, device=device), len(size)) / 2
 
 
 @cached(maxsize=16)
@@ -191,15 +175,14 @@ def _taps(kernel_size: int, dims: int, dtype: torch.dtype, device: torch.device)
     return taps.flatten(1).t()
 
 
-def _size(params: BlockParams, size: Size | None) -> Size:
+def _size(draw: Draw, size: Size | None) -> Size:
     """Height and width of the images that a draw is asked about."""
     if size is None:
-        if params.size is None:
-            raise ProRandConvError.about("size", None, "(height, width): this draw has none")
-        return params.size
-    size = checks.size("size", size, params.spatial_dims)
-    if params.displaced and size != params.size:
+        assert draw.size is not None
+        return draw.size
+    size = checks.size("size", size, draw.spatial_dims)
+    if draw.offsets is not None and size != draw.size:
         raise ProRandConvError.about(
-            "size", size, f"{params.size}, for which the draw is, or params.resized({size})"
+            "size", size, f"{draw.size}, for which the draw is, or draw.resized({size})"
         )
     return size

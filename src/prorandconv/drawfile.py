@@ -1,8 +1,7 @@
-"""The draw file: one draw and the options it was made with, as JSON. ``docs/draws.md`` defines it.
+"""The draw file: one draw and how it is applied, as JSON. ``docs/draws.md`` defines it.
 
 Python and the playground (``play/drawfile.js``) read and write the same files. Files of version 1
-stay readable: a change of the format is a new version, beside which this one is still read. Draws
-for volumes, which the playground does not have, are version 2.
+stay readable: a change of the format is a new version, beside which this one is still read.
 """
 
 from __future__ import annotations
@@ -11,149 +10,157 @@ import base64
 import json
 import math
 import os
+import stat
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from . import checks
+from .caching import outside_inference_mode
 from .errors import ProRandConvError
-from .options import BOUNDS, CONTRAST_PARTS, OUTPUTS, PADDINGS, Size
-from .synthesis import Fields, Noise, Waves
+from .fields import Field
 
-FORMAT = "prorandconv.draw"
-VERSIONS = {2: 1, 3: 2}
-"""Version of a file by the axes of what its draw is for: images, or volumes."""
+if TYPE_CHECKING:
+    from .draw import Draw
+
+FORMAT, VERSION = "prorandconv.draw", 1
+TRANSFORMS = ("ProRandConv", "RandConv")
 DTYPES = {"float32": "<f4", "float64": "<f8"}
 """What numbers may be stored as: little-endian, row by row."""
-NO_RANGE = {"bound": None, "output": "tanh", "mean": (0.5,), "std": (0.5,)}
-"""Options that RandConv does not have, as the file holds them."""
+_TENSORS = ("weight", "gamma", "beta", "mix")
+_MOST_DIGITS = 30
+"""Of an integer: more take long to read, and Python refuses more than 4,300."""
 
 
-def text_of(parts: Mapping[str, Any], transform: str) -> str:
-    """The text of a draw file, from the arguments that make a transform's draw."""
-    if parts["options"] is None:
-        raise ProRandConvError.about("options", None, "those of the transform, as in its draw(x)")
-    chosen = parts["chosen"]
-    extra = NO_RANGE if transform == "RandConv" else {}
-    dims = 3 if len(parts["size"] or ()) == 3 else 2
+def text_of(draw: Draw) -> str:
+    """The text of a draw file."""
+    offsets = draw.offsets
+    if isinstance(offsets, Tensor):
+        raise ProRandConvError.about("offsets", "a tensor", "None, or a Field as it was drawn")
     file = {
         "format": FORMAT,
-        "version": VERSIONS[dims],
-        "transform": transform,
-        "options": _options({**extra, **parts["options"]}),
-        "size": checks.size("size", parts["size"], dims),
-        "repeats": parts["repeats"],
-        "layered": parts["layered"],
-        "chosen": None if chosen is None else chosen.tolist(),
-        "batch": parts["batch"],
-        "weight": _stored(parts["weight"]),
-        "gamma": _stored(parts["gamma"]),
-        "beta": _stored(parts["beta"]),
-        "mix": _stored(parts.get("mix")),
-        "offsets": _stored_fields(parts["offsets"]),
+        "version": VERSION,
+        "transform": draw.transform,
+        "options": asdict(draw.options),
+        "size": checks.size("size", draw.size, draw.spatial_dims),
+        "repeats": draw.repeats,
+        "layered": draw.layered,
+        "chosen": None if draw.selected is None else draw.selected.tolist(),
+        "batch": draw.batch_size,
+        **{name: _stored(getattr(draw, name)) for name in _TENSORS},
+        "offsets": offsets
+        and {
+            "kind": "waves",
+            "side": max(offsets.size),
+            "coefficients": _stored(offsets.coefficients),
+        },
     }
     return json.dumps(file, separators=(",", ":"), allow_nan=False)
 
 
-def parts_of(text: str, transform: str) -> dict[str, Any]:
-    """The arguments that make a transform's draw anew, from the text of a draw file."""
+def draw_of(text: str) -> Draw:
+    """The draw in the text of a draw file, on the CPU."""
+    from .draw import Draw, Options
+
     try:
-        file = _entries("the file", json.loads(text))
+        file = json.loads(text, object_pairs_hook=_Entries, parse_int=_integer)
     except (json.JSONDecodeError, RecursionError) as problem:
         raise ProRandConvError.about("the file", text[:20], f"JSON; {problem}") from None
+    if not isinstance(file, _Entries):
+        raise ProRandConvError.about("the file", text[:20], "an object with the entries of a draw")
     checks.one_of("format", file["format"], (FORMAT,))
-    checks.one_of("version", file["version"], tuple(VERSIONS.values()))
-    checks.one_of("transform", file["transform"], (transform,))
-    dims = next(dims for dims, version in VERSIONS.items() if version == file["version"])
-    options, size = _options(file["options"]), checks.size("size", file["size"], dims)
-    repeats, batch = file["repeats"], file["batch"]
-    if batch is not None and not isinstance(batch, int):
-        raise ProRandConvError.about("batch", batch, "a number of images, or null")
-    parts = {
-        "options": options,
-        "size": size,
-        "repeats": tuple(repeats) if isinstance(repeats, list) else repeats,
-        "layered": checks.one_of("layered", file["layered"], (True, False)),
-        "chosen": _positions(file["chosen"]),
-        "batch": batch,
-        "weight": _tensor("weight", file["weight"]),
-        "gamma": _optional("gamma", file["gamma"]),
-        "beta": _optional("beta", file["beta"]),
-        "offsets": _fields(file["offsets"], size),
-    }
-    if transform == "RandConv":
-        parts["options"] = {name: options[name] for name in options.keys() - NO_RANGE.keys()}
-        parts["mix"] = _optional("mix", file["mix"])
-    return parts
+    checks.one_of("version", file["version"], (VERSION,))
+    checks.one_of("transform", file["transform"], TRANSFORMS)
+    options = _entries("options", file["options"])
+    names = Options.__dataclass_fields__
+    for name in options.keys() - names.keys():
+        raise ProRandConvError.about("options", name, f"no other entries than {tuple(names)}")
+    sides = file["size"]
+    size = checks.size("size", sides, 3 if isinstance(sides, list) and len(sides) == 3 else 2)
+    repeats = file["repeats"]
+    several = len(repeats) if isinstance(repeats, list) else None
+    selected, batch_size = _positions(file["chosen"]), file["batch"]
+    checks.selection(selected, batch_size, several, ("chosen", "batch"))
+    with outside_inference_mode():
+        tensors: dict[str, Any] = {name: _tensor(name, file[name]) for name in _TENSORS}
+        draw = Draw(
+            options=Options(**{name: options[name] for name in names}),
+            transform=file["transform"],
+            size=size,
+            repeats=tuple(repeats) if several is not None else repeats,
+            selected=selected,
+            batch_size=batch_size,
+            offsets=_field(file["offsets"], size),
+            **tensors,
+        )
+    checks.one_of("layered", file["layered"], (draw.layered,))
+    return draw
 
 
 def write(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file as a whole or not at all."""
-    path = Path(path)
+    """Write a file as a whole or not at all; a link and the mode of a file stay what they are."""
+    path = Path(os.path.realpath(path))
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         part.write_text(text, encoding="utf-8")
+        if path.exists():
+            part.chmod(stat.S_IMODE(path.stat().st_mode))
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
 
-def read(path: str | os.PathLike[str]) -> str:
-    """The text of a file."""
+def read(path: str | os.PathLike[str]) -> Draw:
+    """The draw in a file; an error names the file."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as problem:
-        raise ProRandConvError.about("the file", problem.reason, "JSON in UTF-8") from None
-
-
-@contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Say in which file it is what is refused."""
+        message = ProRandConvError.about("the file", problem.reason, "JSON in UTF-8")
+        raise ProRandConvError(f"{os.fspath(path)}: {message}") from None
     try:
-        yield
+        return draw_of(text)
     except ProRandConvError as problem:
         raise ProRandConvError(f"{os.fspath(path)}: {problem}") from None
 
 
 class _Entries(dict[str, Any]):
-    """What an object of the file holds; what is missing is refused by its name."""
+    """An object of the file; what is missing, or there twice, raises an error with its name."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        if len(self) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ProRandConvError.about(twice, "two entries", "one of this name")
 
     def __missing__(self, name: str) -> None:
         raise ProRandConvError.about(name, "nothing", "an entry of this name in the draw file")
 
 
+def _integer(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        got = f"an integer of {len(digits)} digits"
+        raise ProRandConvError.about("the file", got, f"at most {_MOST_DIGITS}")
+    return int(digits)
+
+
 def _entries(name: str, value: Any) -> _Entries:
-    if not isinstance(value, dict):
+    if not isinstance(value, _Entries):
         raise ProRandConvError.about(name, value, "an object with the entries of a draw file")
-    return _Entries(value)
-
-
-def _options(given: Any) -> dict[str, Any]:
-    options = _entries("options", given)
-    mean, std = checks.normalisation(options["mean"], options["std"])
-    return {
-        "contrast": checks.choice("contrast", options["contrast"], CONTRAST_PARTS),
-        "eps": checks.number("eps", options["eps"], low=0),
-        "padding": checks.one_of("padding", options["padding"], PADDINGS),
-        "bound": checks.one_of("bound", options["bound"], (*BOUNDS, None)),
-        "output": checks.one_of("output", options["output"], OUTPUTS),
-        "mean": mean,
-        "std": std,
-    }
+    return value
 
 
 def _positions(given: Any) -> Tensor | None:
     if given is None:
         return None
-    if not isinstance(given, list) or not all(isinstance(position, int) for position in given):
+    if not isinstance(given, list) or not all(type(n) is int and 0 <= n < 2**31 for n in given):
         raise ProRandConvError.about("chosen", given, "a list of positions, or null")
-    return torch.tensor(given, dtype=torch.int64)
+    return torch.tensor(given, dtype=torch.int64, device="cpu")
 
 
 def _stored(tensor: Tensor | None) -> dict[str, Any] | None:
@@ -165,16 +172,14 @@ def _stored(tensor: Tensor | None) -> dict[str, Any] | None:
     return {"dtype": dtype, "shape": list(tensor.shape), "data": data}
 
 
-def _optional(name: str, given: Any) -> Tensor | None:
-    return None if given is None else _tensor(name, given)
-
-
-def _tensor(name: str, given: Any) -> Tensor:
+def _tensor(name: str, given: Any) -> Tensor | None:
+    if given is None:
+        return None
     stored = _entries(name, given)
     dtype = checks.one_of(f"{name}, dtype", stored["dtype"], tuple(DTYPES))
     shape = stored["shape"]
-    if not isinstance(shape, list) or not all(isinstance(n, int) and n >= 0 for n in shape):
-        raise ProRandConvError.about(f"{name}, shape", shape, "a list of whole numbers >= 0")
+    if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < 2**31 for n in shape):
+        raise ProRandConvError.about(f"{name}, shape", shape, "a list of integers >= 0")
     try:
         data = base64.b64decode(stored["data"], validate=True)
     except (TypeError, ValueError) as problem:
@@ -189,43 +194,21 @@ def _tensor(name: str, given: Any) -> Tensor:
     return torch.from_numpy(array).view(shape)
 
 
-def _stored_fields(fields: Fields | Tensor | None) -> dict[str, Any] | None:
-    if fields is None:
-        return None
-    if isinstance(fields, Waves):
-        coefficients = _stored(fields.in_pixels().coefficients)
-        return {"kind": "waves", "side": max(fields.size), "coefficients": coefficients}
-    if isinstance(fields, Noise):
-        sigma, noise = _stored(fields.sigma), _stored(fields.coefficients)
-        return {"kind": "noise", "alpha": fields.alpha, "sigma": sigma, "noise": noise}
-    raise ProRandConvError.about(
-        "offsets", "a tensor that was given or changed", "None, or offsets as they were drawn"
-    )
-
-
-def _fields(given: Any, size: Size) -> Fields | None:
+def _field(given: Any, size: tuple[int, ...]) -> Field | None:
     if given is None:
         return None
     stored, side, dims = _entries("offsets", given), max(size), len(size)
-    fields = "2k²" if dims == 2 else "3k³"
-    if checks.one_of("offsets, kind", stored["kind"], ("waves", "noise")) == "noise":
-        alpha = checks.number("offsets, alpha", stored["alpha"], low=0)
-        sigma = _tensor("offsets, sigma", stored["sigma"])
-        noise = _tensor("offsets, noise", stored["noise"])
-        modes = (*(side,) * (dims - 1), side // 2 + 1, 2)
-        leading, given_modes = noise.shape[: -dims - 2], noise.shape[-dims - 1 :]
-        if noise.dim() < dims + 2 or given_modes != modes or leading != sigma.shape:
-            expected = f"({fields}, *{modes}) after the dimensions of sigma, {tuple(sigma.shape)}"
-            raise ProRandConvError.about("offsets, noise", tuple(noise.shape), expected)
-        return Noise(noise, size, sigma.to(noise.dtype), alpha)
+    checks.one_of("offsets, kind", stored["kind"], ("waves",))
     checks.one_of("offsets, side", stored["side"], (side,))
     coefficients = _tensor("offsets, coefficients", stored["coefficients"])
-    counts = coefficients.shape[-dims:]
-    if coefficients.dim() < dims + 1 or not 1 <= min(counts) <= max(counts) <= side:
-        waves = "R, R'" if dims == 2 else "R, R', R''"
+    shape = () if coefficients is None else tuple(coefficients.shape)
+    if (
+        coefficients is None
+        or len(shape) <= dims
+        or not all(1 <= modes <= side for modes in shape[-dims:])
+    ):
+        expected = "(2k², R, R)" if dims == 2 else "(3k³, R, R, R)"
         raise ProRandConvError.about(
-            "offsets, coefficients",
-            tuple(coefficients.shape),
-            f"({fields}, {waves}) with {waves.replace(', ', ' and ', 1)} from 1 to {side}",
+            "offsets, coefficients", shape or None, f"{expected} with R from 1 to {side}"
         )
-    return Waves(coefficients, size, None)
+    return Field(coefficients, size)

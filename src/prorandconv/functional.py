@@ -6,25 +6,114 @@ before H, and kernels of volumes are ``(C_out, C_in, k, k, k)``.
 
 from __future__ import annotations
 
+import math
 from functools import reduce
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from . import checks, ops
-from .caching import cached
+from .caching import cached, without_autocast
 from .displacement import displacement as displacement
+from .draw import Draw, Options
 from .errors import ProRandConvError
-from .labels import move_labels as move_labels
+from .fields import Field
+from .labels import warp_labels as warp_labels
 from .ops import Engine
-from .ops.block import Block, Contrast
-from .ops.formulas import contrasted, over_images, pad_same
-from .options import PADDINGS, STANDARDISE_EPS
+from .ops.formulas import contrasted, pad_same, standardised, unsqueeze_spatial
+from .options import CONTRAST_PARTS, PADDINGS, STANDARDISE_EPS
 from .options import ContrastPart as ContrastPart
 from .options import Padding as Padding
-from .repetition import pro_rand_conv as pro_rand_conv
-from .repetition import rand_conv as rand_conv
+
+
+def apply(x: Tensor, draw: Draw, engine: Engine = "auto") -> Tensor:
+    """Apply one draw (Algorithm 1, lines 11 to 14), as its options say.
+
+    Args:
+        x: floating point images ``(..., C, H, W)``, or volumes if the draw is for volumes.
+        draw: from a transform's ``draw(x)``, or a file.
+        engine: which implementation; see :mod:`prorandconv.ops`.
+
+    Returns:
+        Images of ``x``'s shape and dtype, in new memory.
+
+    Example:
+        >>> from prorandconv import ProRandConv
+        >>> augment, x = ProRandConv(), torch.rand(8, 3, 32, 32) * 2 - 1
+        >>> draw = augment.draw(x)
+        >>> torch.equal(apply(x, draw), augment(x, draw=draw))
+        True
+    """
+    if not isinstance(draw, Draw):
+        raise ProRandConvError.about(
+            "draw", type(draw).__name__, "a Draw, from a transform's draw(x) or Draw.load(path)"
+        )
+    dims, changed = draw.spatial_dims, draw.changed
+    checks.images(x, dims=dims)
+    if x.numel() == 0 or changed == []:
+        return x.clone()
+    _check_fits(x, draw)
+    images = x.reshape(-1, *x.shape[-dims - 1 :]).resolve_neg()
+    every, index = images, None
+    if changed is not None:
+        index = torch.tensor(changed, device=x.device)
+        images, draw = images[index], draw.of(changed) if draw.per_image else draw
+    images = images.to(compute_dtype(x))
+    with without_autocast(x.device):
+        draw = draw.to(images.device, images.dtype)
+        result = in_range(draw.operate(images, engine), draw.options, dims)
+        if draw.mix is not None:
+            result = torch.lerp(result, images, unsqueeze_spatial(draw.mix, dims + 1))
+    result = result.to(x.dtype)
+    if index is not None:
+        result = every.index_copy(0, index, result)
+    result = result.reshape(x.shape)
+    last = torch.channels_last_3d if dims == 3 else torch.channels_last
+    batched = x.dim() == dims + 2 and not x.is_contiguous()
+    if batched and x.is_contiguous(memory_format=last):
+        return result.contiguous(memory_format=last)
+    return result
+
+
+def compute_dtype(x: Tensor) -> torch.dtype:
+    """The precision a draw is made and applied in: at least float32."""
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+def in_range(images: Tensor, options: Options, dims: int) -> Tensor:
+    """Images after their last repetition, in the range that the options ask for."""
+    if options.bound == "standardise":
+        return standardised(images, options.eps, dims)
+    if options.bound is None and options.output == "tanh":
+        return images
+    mean, std = (
+        unsqueeze_spatial(torch.tensor(value, dtype=images.dtype, device=images.device), dims)
+        for value in (options.mean, options.std)
+    )
+    if options.bound == "clamp":
+        return torch.clamp(images, (0 - mean) / std, (1 - mean) / std)
+    return ((images + 1) / 2 - mean) / std
+
+
+def _check_fits(x: Tensor, draw: Draw) -> None:
+    """Raise an error for images that a draw was not made for."""
+    channels, *sides = x.shape[-draw.spatial_dims - 1 :]
+    size, count = tuple(sides), x.numel() // math.prod((channels, *sides))
+    got = expected = None
+    if draw.channels != channels:
+        got, expected = f"a draw for {draw.channels} channels", f"images' {channels} channels"
+    elif draw.offsets is not None and draw.size != size:
+        got = f"a draw for images of {draw.size} pixels"
+        expected = f"images' {size} pixels, as draw.resized({size})"
+    elif isinstance(draw.repeats, tuple) and len(draw.repeats) != count:
+        got, expected = f"draws for {len(draw.repeats)} images", f"{count} images, with a draw each"
+    elif draw.selected is not None and draw.batch_size != count:
+        got = f"a selection from {draw.batch_size} images"
+        expected = f"{count} images of this batch"
+    if got is not None:
+        raise ProRandConvError.about("draw", got, f"one for the {expected}; make it with draw(x)")
 
 
 def random_conv(x: Tensor, weight: Tensor, padding: Padding = "zeros") -> Tensor:
@@ -35,17 +124,18 @@ def random_conv(x: Tensor, weight: Tensor, padding: Padding = "zeros") -> Tensor
         weight: ``(C_out, C_in, k, k)``, k odd.
         padding: border mode, ``"zeros"``, ``"reflect"`` or ``"replicate"``.
     """
-    _check_convolution(x, weight, None, padding)
+    dims = _check_convolution(x, weight, padding)
     if x.numel() == 0:
-        return _nothing(x, weight)
-    convolve = F.conv3d if x.dim() == 5 else F.conv2d
-    return convolve(pad_same(x, weight.shape[-1], padding), weight)
+        return x.new_zeros(len(x), len(weight), *x.shape[2:])
+    convolve = F.conv3d if dims == 3 else F.conv2d
+    with without_autocast(x.device):
+        return convolve(pad_same(x, weight.shape[-1], padding), weight)
 
 
 def deform_conv(
     x: Tensor,
     weight: Tensor,
-    offsets: Tensor,
+    offsets: Tensor | Field,
     padding: Padding = "zeros",
     engine: Engine = "auto",
 ) -> Tensor:
@@ -57,8 +147,8 @@ def deform_conv(
     Args:
         x: images ``(N, C_in, H, W)``, or volumes.
         weight: ``(C_out, C_in, k, k)``, k odd.
-        offsets: ``(2k², H, W)`` in pixels, ``(dy, dx)`` for each tap, row by row; for volumes
-            ``(3k³, D, H, W)``, ``(dz, dy, dx)`` for each tap.
+        offsets: ``(2k², H, W)`` in pixels, ``(dy, dx)`` for each tap, row by row, as a tensor or
+            a field; for volumes ``(3k³, D, H, W)``, ``(dz, dy, dx)`` for each tap.
         padding: border mode, ``"zeros"``, ``"reflect"`` or ``"replicate"``.
         engine: which implementation; see :mod:`prorandconv.ops`.
 
@@ -68,11 +158,24 @@ def deform_conv(
         >>> torch.allclose(deform_conv(x, weight, still), random_conv(x, weight), atol=1e-5)
         True
     """
-    _check_convolution(x, weight, offsets, padding)
+    dims = _check_convolution(x, weight, padding)
+    size = tuple(x.shape[2:])
+    checks.like("offsets", offsets, x)
+    sides = ["D", "H", "W"][-dims:]
+    checks.shape(
+        "offsets",
+        offsets,
+        " ".join(["T", *sides]),
+        T=dims * weight.shape[-1] ** dims,
+        **dict(zip(sides, size, strict=True)),
+    )
     if x.numel() == 0:
-        return _nothing(x, weight)
-    block = Block(weight, offsets, tuple(x.shape[2:]), padding)
-    return ops.apply(x, block, Contrast(standardise=False, tanh=False), 1, engine)
+        return x.new_zeros(len(x), len(weight), *size)
+    draw = Draw(
+        weight=weight, offsets=offsets, size=size, options=Options(contrast=(), padding=padding)
+    )
+    with without_autocast(x.device):
+        return ops.apply(x, draw, engine)
 
 
 def gaussian_window(
@@ -99,10 +202,13 @@ def gaussian_window(
                 [0.0180, 0.1350, 0.0180]])
     """
     checks.kernel_size("kernel_size", kernel_size)
-    sigma = torch.as_tensor(sigma, dtype=dtype, device=device)
+    if not isinstance(sigma, Tensor):
+        sigma = torch.tensor(sigma, device="cpu" if device is None else device)
+    sigma = sigma.to(device, dtype)
     checks.one_of("spatial_dims", spatial_dims, (2, 3))
     exponent = _exponent(kernel_size, spatial_dims, sigma.dtype, sigma.device)
-    return torch.exp(exponent / over_images(sigma.square(), spatial_dims))
+    each: tuple[Any, ...] = (..., *(None,) * spatial_dims)
+    return torch.exp(exponent / sigma.square()[each])
 
 
 @cached(maxsize=16)
@@ -146,54 +252,28 @@ def contrast(
             "gamma, beta", (gamma, beta), "both tensors of shape (C,), or neither"
         )
     checks.one_of("spatial_dims", spatial_dims, (2, 3))
+    checks.number("eps", eps)
     checks.images(x, dims=spatial_dims)
-    channels = (x.shape[-spatial_dims - 1],)
     for name, tensor in (("gamma", gamma), ("beta", beta)):
-        _check_like(x, name, tensor)
-        if tensor is not None and tuple(tensor.shape) != channels:
-            raise ProRandConvError.about(
-                name, tuple(tensor.shape), f"(C,) = {channels} for these images"
-            )
-    if not affine:
-        gamma = beta = None
-    return contrasted(x, Contrast(standardise, gamma, beta, tanh, eps), spatial_dims)
+        if tensor is not None:
+            checks.like(name, tensor, x)
+            checks.shape(name, tensor, "C", C=x.shape[-spatial_dims - 1])
+    switches = zip(CONTRAST_PARTS, (standardise, affine, tanh), strict=True)
+    parts = [part for part, is_on in switches if is_on]
+    with without_autocast(x.device):
+        return contrasted(x, parts, gamma, beta, eps, spatial_dims)
 
 
-def _nothing(x: Tensor, weight: Tensor) -> Tensor:
-    """The convolution of images without a single number."""
-    return x.new_zeros(len(x), len(weight), *x.shape[2:])
-
-
-def _check_convolution(x: Tensor, weight: Tensor, offsets: Tensor | None, padding: Padding) -> None:
+def _check_convolution(x: Tensor, weight: Tensor, padding: Padding) -> int:
+    """2 for images and 3 for volumes, once kernel and padding fit."""
     checks.images(x)
     if x.dim() not in (4, 5):
         raise ProRandConvError.about(
             "x", tuple(x.shape), "images of shape (N, C, H, W) or volumes (N, C, D, H, W)"
         )
-    dims, kernel = x.dim() - 2, weight.shape[2:]
-    if weight.dim() != x.dim() or len(set(kernel)) > 1 or kernel[0] % 2 == 0:
-        sides = ", ".join("k" * dims)
-        raise ProRandConvError.about(
-            "weight", tuple(weight.shape), f"a kernel of shape (C_out, C_in, {sides}) with k odd"
-        )
-    if weight.shape[1] != x.shape[1]:
-        raise ProRandConvError.about(
-            "weight", tuple(weight.shape), f"C_in = {x.shape[1]}, the images' number of channels"
-        )
-    _check_like(x, "weight", weight)
-    _check_like(x, "offsets", offsets)
-    expected = (dims * weight.shape[-1] ** dims, *x.shape[2:])
-    if offsets is not None and tuple(offsets.shape) != expected:
-        shape = "(2k², H, W)" if dims == 2 else "(3k³, D, H, W)"
-        raise ProRandConvError.about(
-            "offsets", tuple(offsets.shape), f"{shape} = {expected} for this kernel and image"
-        )
+    dims = x.dim() - 2
+    known = checks.shape("weight", weight, "C_out C_in" + " k" * dims, C_in=x.shape[1])
+    checks.kernel_size("weight, k", known["k"])
+    checks.like("weight", weight, x)
     checks.one_of("padding", padding, PADDINGS)
-
-
-def _check_like(x: Tensor, name: str, tensor: Tensor | None) -> None:
-    """Refuse to mix precisions or devices."""
-    if tensor is not None and (tensor.dtype != x.dtype or tensor.device != x.device):
-        raise ProRandConvError.about(
-            name, f"{tensor.dtype} on {tensor.device}", f"{x.dtype} on {x.device}, as the images"
-        )
+    return dims

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from . import checks
 from .errors import ProRandConvError
-from .sampler import Sampler
+from .transforms import Sampler
 
 Strategy = Literal["original", "augmented", "either", "uniform", "both"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -67,7 +67,7 @@ def select(
 
 def check_strategy(strategy: Strategy | float) -> Strategy | float:
     """One of the strategies, or a share of originals."""
-    strategy = checks.plain(strategy)
+    strategy = checks.to_python(strategy)
     is_share = isinstance(strategy, int | float) and not isinstance(strategy, bool)
     if (is_share and not 0 <= strategy <= 1) or (not is_share and strategy not in STRATEGIES):  # type: ignore[operator]
         raise ProRandConvError.about(

@@ -17,9 +17,9 @@ def test_stock_operators_compute_what_the_engines_compute(engine):
     draw = augment.draw(x)
     expected = x
     for _ in range(3):
-        offsets = draw.offsets.expand(3, -1, -1, -1)
+        offsets = draw.offsets.dense().expand(3, -1, -1, -1)
         expected = stock_block(expected, offsets, draw.weight, draw.gamma, draw.beta)
-    torch.testing.assert_close(augment(x, params=draw), expected, atol=1e-4, rtol=0)
+    torch.testing.assert_close(augment(x, draw=draw), expected, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

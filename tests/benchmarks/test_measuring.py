@@ -9,7 +9,7 @@ from limits import bytes_moved, merged_multiply_adds
 from measuring import slope, spread, timed, write_json
 
 import prorandconv as prc
-from prorandconv.params import ProRandConvParams
+from prorandconv.draw import Draw
 
 
 def test_slope_is_the_exponent_of_a_power_law():
@@ -60,7 +60,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
 
 
 def _draw(offsets, weight):
-    return ProRandConvParams(weight, offsets, None, None, 1)
+    return Draw(weight, offsets, None, None, 1)
 
 
 def test_without_offsets_the_merged_operator_is_the_convolution():
@@ -74,7 +74,7 @@ def test_merged_operator_counts_the_pixels_that_a_result_depends_on():
     size = 7
     draw = prc.ProRandConv(offsets=(0.4, 0.4), smoothing=None).draw(torch.empty(1, 3, size, size))
     image = torch.zeros(1, 3, size, size, dtype=torch.float64, requires_grad=True)
-    offsets, weight = draw.offsets.double()[None], draw.weight.double()
+    offsets, weight = draw.offsets.dense().double()[None], draw.weight.double()
     result = torchvision.ops.deform_conv2d(image, offsets, weight, padding=1)[0, 0]
     depends = 0
     for value in result.flatten():

@@ -8,11 +8,11 @@ import pytest
 import torch
 from PIL import Image
 
-from prorandconv import ProRandConvParams
+from prorandconv import Draw
 from prorandconv.copies.pictures import copies_of, store
 from prorandconv.copies.settings import Operator, Settings
 from prorandconv.copies.tree import Picture
-from prorandconv.functional import pro_rand_conv
+from prorandconv.functional import apply
 from prorandconv.lab.errors import DataError
 
 from .conftest import noise
@@ -33,8 +33,8 @@ def test_each_is_the_picture_under_its_own_draw(picture):
     x = torch.from_numpy(noise()).permute(2, 0, 1) / 127.5 - 1
     copies = list(copies_of(picture, Settings(copies=3)))
     for copy in copies:
-        params = ProRandConvParams.from_json(json.dumps(copy.entry["draw"]))
-        y = pro_rand_conv(x, params, **params.options)
+        params = Draw.from_json(json.dumps(copy.entry["draw"]))
+        y = apply(x, params)
         expected = y.add(1).mul(127.5).round().byte().permute(1, 2, 0)
         assert np.array_equal(pixels(copy), expected)
         assert copy.entry["repeats"] == params.repeats

@@ -9,7 +9,7 @@ from PIL import Image
 
 from prorandconv import ProRandConv
 from prorandconv.copies.pictures import Mask, read_mask
-from prorandconv.functional import move_labels
+from prorandconv.functional import warp_labels
 from prorandconv.lab.errors import DataError
 
 from .conftest import noise
@@ -57,7 +57,7 @@ class TestKinds:
             assert {7} < set(np.unique(image)) <= {0, 1, 7}
             stored = stored.astype(np.uint8)
         labels = torch.from_numpy(stored if stored.ndim == 2 else stored.transpose(2, 0, 1).copy())
-        expected = move_labels(labels, params, ignore_index=7).numpy()
+        expected = warp_labels(labels, params, ignore_index=7).numpy()
         found = np.array(image)
         assert np.array_equal(found if found.ndim == 2 else found.transpose(2, 0, 1), expected)
         assert not np.array_equal(found, stored)

@@ -50,7 +50,7 @@ def test_masks_move_as_the_library_moves_labels(kind):
     generator = torch.Generator().manual_seed(transform.get_applied_params()["draw_seed"])
     draw = prc.ProRandConv(**MOVING).draw(torch.zeros(3, 40, 56), generator)
     assert moved.dtype == kind
-    assert np.array_equal(moved, prc.functional.move_labels(torch.from_numpy(mask), draw).numpy())
+    assert np.array_equal(moved, prc.functional.warp_labels(torch.from_numpy(mask), draw).numpy())
     assert not np.array_equal(moved, mask)
 
 

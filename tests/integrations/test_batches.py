@@ -80,5 +80,5 @@ def test_wrong_strategy_is_refused_at_once():
 
 
 def test_labels_that_shall_move_are_refused_at_once():
-    with pytest.raises(prc.ProRandConvError, match=r'augment: got .*labels="move"'):
-        BatchAugmentation(prc.ProRandConv(labels="move"))
+    with pytest.raises(prc.ProRandConvError, match=r'augment: got .*labels="warp"'):
+        BatchAugmentation(prc.ProRandConv(labels="warp"))

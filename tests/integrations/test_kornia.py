@@ -50,7 +50,7 @@ def test_masks_move_as_the_library_moves_labels(images, kind, same):
     container = pipeline("mask", same_on_batch=same, **MOVING)
     _, moved = container(images, mask)
     labels = mask.view(torch.int32) if mask.is_floating_point() else mask
-    expected = functional.move_labels(labels, drawn(container), ignore_index=0).view(mask.dtype)
+    expected = functional.warp_labels(labels, drawn(container), ignore_index=0).view(mask.dtype)
     assert moved.dtype == mask.dtype
     assert torch.equal(moved, expected)
     assert not torch.equal(moved, mask)
@@ -100,17 +100,17 @@ def test_params_replay_images_and_masks_bit_for_bit(images, same):
     first = container(images, MASKS["uint8"])
     params = container._params
     container(images, MASKS["uint8"])
-    again = container(images, MASKS["uint8"], params=params)
+    again = container(images, MASKS["uint8"], draw=params)
     assert torch.equal(first[0], again[0])
     assert torch.equal(first[1], again[1])
-    assert torch.equal(first[1], container(MASKS["uint8"], params=params, data_keys=["mask"]))
+    assert torch.equal(first[1], container(MASKS["uint8"], draw=params, data_keys=["mask"]))
 
 
 @pytest.mark.parametrize("same", [True, False])
 def test_list_of_masks_moves_as_one_tensor(images, same):
     container = pipeline("mask", same_on_batch=same, **MOVING)
     _, whole = container(images, MASKS["uint8"])
-    _, listed = container(images, list(MASKS["uint8"]), params=container._params)
+    _, listed = container(images, list(MASKS["uint8"]), draw=container._params)
     assert [part.squeeze().tolist() for part in listed] == whole.squeeze(1).tolist()
 
 
@@ -130,12 +130,12 @@ def test_normalised_images_stay_in_their_range(images):
 def test_what_cannot_move_is_refused_where_labels_move(images, key):
     label = torch.ones(6, 1, 4) if key == "bbox_xyxy" else torch.ones(6, 1, 2)
     with pytest.raises(ProRandConvError, match=r"data_keys: got '(Boxes|Keypoints)'"):
-        pipeline(key, labels="move", ignore_index=0)(images, label)
+        pipeline(key, labels="warp", ignore_index=0)(images, label)
 
 
 def test_label_of_the_outside_must_be_said():
     with pytest.raises(ProRandConvError, match=r"ignore_index: got None, expected 255 .* or 0"):
-        RandomProRandConv(labels="move")
+        RandomProRandConv(labels="warp")
 
 
 def test_mode_is_called_same_on_batch_here():
@@ -154,7 +154,7 @@ def test_by_hand_masks_stay_nothing_is_replayed_and_the_range_is_left(images):
         ProRandConv(**MOVING | {"ignore_index": 255}), data_keys=["image", "mask"]
     )
     first, mask = container(images, MASKS["uint8"])
-    again, _ = container(images, MASKS["uint8"], params=container._params)
+    again, _ = container(images, MASKS["uint8"], draw=container._params)
     assert torch.equal(mask, MASKS["uint8"])
     assert not torch.isclose(first, again).all()
     assert first.min() < 0

@@ -9,7 +9,7 @@ from monai.data import DataLoader, Dataset, MetaTensor
 from monai.transforms import Compose, Flipd, RandFlipd, Spacing
 
 from prorandconv import ProRandConvError
-from prorandconv.functional import displacement, move_labels
+from prorandconv.functional import displacement, warp_labels
 from prorandconv.integrations.monai import RandProRandConv, RandProRandConvd
 
 IMAGE, VOLUME = (2, 12, 10), (1, 6, 9, 8)
@@ -71,10 +71,10 @@ class TestDictionaries:
     def test_labels_move_with_the_picture_in_their_own_dtype(self, dtype):
         labels = MetaTensor(torch.randint(0, 2, VOLUME).to(dtype), affine=2 * torch.eye(4))
         augment = RandProRandConvd(
-            "scan", 1.0, "organs", labels="move", ignore_index=0, offsets=(1.0, 1.0)
+            "scan", 1.0, "organs", labels="warp", ignore_index=0, offsets=(1.0, 1.0)
         )
         done = augment({"scan": meta(VOLUME), "organs": labels})
-        expected = move_labels(labels.as_tensor().long(), augment.augment.params, ignore_index=0)
+        expected = warp_labels(labels.as_tensor().long(), augment.augment.params, ignore_index=0)
         assert displacement(augment.augment.params).abs().max() > 0.5
         assert done["organs"].dtype == dtype
         assert torch.equal(done["organs"].as_tensor(), expected.to(dtype))
@@ -136,9 +136,9 @@ def test_pending_operations_are_refused():
         (lambda: RandProRandConv(mode="sample"), r"^mode: got 'sample', expected nothing"),
         (lambda: RandProRandConv(spatial_dims=3), r"^spatial_dims: got 3, expected nothing"),
         (lambda: RandProRandConv(lazy=True), r"^lazy: got True, expected nothing"),
-        (lambda: RandProRandConv(labels="move"), r"^labels: got 'move', .* RandProRandConvd"),
-        (lambda: RandProRandConvd("x", labels="move", ignore_index=0), r"^label_keys: got \(\)"),
-        (lambda: RandProRandConvd("x", 1.0, "y", labels="move"), r"^ignore_index: got None"),
+        (lambda: RandProRandConv(labels="warp"), r"^labels: got 'move', .* RandProRandConvd"),
+        (lambda: RandProRandConvd("x", labels="warp", ignore_index=0), r"^label_keys: got \(\)"),
+        (lambda: RandProRandConvd("x", 1.0, "y", labels="warp"), r"^ignore_index: got None"),
         (lambda: RandProRandConv(1.0)(torch.rand(5, 5)), r"^img: got \(5, 5\), expected an image"),
         (lambda: RandProRandConv(1.0)(torch.zeros(IMAGE).byte()), r"^x: got torch.uint8"),
     ],
@@ -149,7 +149,7 @@ def test_what_does_not_fit_is_refused_by_name(make, message):
 
 
 def test_soft_labels_are_not_moved():
-    augment = RandProRandConvd("scan", 1.0, "soft", labels="move", ignore_index=0)
+    augment = RandProRandConvd("scan", 1.0, "soft", labels="warp", ignore_index=0)
     with pytest.raises(ProRandConvError, match=r"^label_keys: got .* no whole numbers"):
         augment({"scan": meta(VOLUME), "soft": torch.full(VOLUME, 0.5)})
 

@@ -12,13 +12,13 @@ import torch
 import torch.nn.functional as F
 import torchvision
 from hypothesis import given
+from prorandconv.ops.block import Block, Contrast
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
-from prorandconv.ops import library, native
-from prorandconv.ops.block import Block, Contrast
+from prorandconv.ops import native
 
 without_native = pytest.mark.skipif(
     ops.engines()["native"].startswith("the "), reason=ops.engines()["native"]
@@ -112,10 +112,10 @@ def test_whole_offsets_move_the_image(engine):
 def test_shared_offsets_bend_the_convolved_image_as_a_whole(engine):
     x = torch.randn(2, 3, 24, 32)
     params = ProRandConv(shared_offsets=True, offsets=(2.0, 2.0), repeats=1).draw(x)
-    bent = functional.pro_rand_conv(x, params, contrast=(), engine=engine)
+    bent = functional.apply(x, params, contrast=(), engine=engine)
     identity = torch.eye(3)[:, :, None, None]
     plain = F.conv2d(F.pad(x, (9,) * 4), params.weight)  # the same beyond the border
-    field = F.pad(params.offsets[:2], (8,) * 4)
+    field = F.pad(params.offsets.dense()[:2], (8,) * 4)
     expected = functional.deform_conv(plain, identity, field, engine="reference")
     torch.testing.assert_close(bent, expected[..., 8:-8, 8:-8], atol=1e-4, rtol=0)
 
@@ -134,13 +134,13 @@ def test_offsets_far_outside_leave_nothing(engine):
 def test_infinite_offsets_are_outside_whatever_the_padding(engine, dtype, padding, mode, value):
     x = torch.randn(2, 3, 9, 7, dtype=dtype)
     params = ProRandConv(repeats=1, mode=mode).draw(x)
-    offsets, silent = params.offsets.clone(), params.weight.clone()
+    offsets, silent = params.offsets.dense(), params.weight.clone()
     offsets[..., 6, :, :] = offsets[..., 11, :, :] = value  # dy of tap 3, dx of tap 5
     silent[..., 1, 0] = silent[..., 1, 2] = 0
     options = {"contrast": (), "padding": padding}
-    expected = functional.pro_rand_conv(x, replace(params, weight=silent), **options)
+    expected = functional.apply(x, replace(params, weight=silent), **options)
     broken = replace(params, offsets=offsets)
-    actual = functional.pro_rand_conv(x, broken, **options, engine=engine)
+    actual = functional.apply(x, broken, **options, engine=engine)
     torch.testing.assert_close(actual, expected, atol=TOLERANCE[dtype], rtol=0)
 
 
@@ -178,8 +178,8 @@ def test_repetitions_follow_the_formula(engine, dtype, standardise, affine, tanh
 def test_ten_repetitions_stay_near_the_double_precision_reference(engine, seed):
     x = torch.rand(4, 3, 40, 32, generator=torch.Generator().manual_seed(seed)) * 2 - 1
     params = ProRandConv(repeats=10).draw(x, torch.Generator().manual_seed(seed))
-    expected = functional.pro_rand_conv(x.double(), params, engine="reference")
-    actual = functional.pro_rand_conv(x, params, engine=engine)
+    expected = functional.apply(x.double(), params, engine="reference")
+    actual = functional.apply(x, params, engine=engine)
     torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=0)
 
 
@@ -194,8 +194,8 @@ class TestOneDrawPerImage:
     ):
         x = torch.rand(5, channels, 19, 27) * 2 - 1
         params = ProRandConv(kernel_size, repeats=10, mode="sample").draw(x)
-        expected = functional.pro_rand_conv(x.double(), params, engine="reference")
-        actual = functional.pro_rand_conv(x, params, engine=engine)
+        expected = functional.apply(x.double(), params, engine="reference")
+        actual = functional.apply(x, params, engine=engine)
         torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=0)
 
     @pytest.mark.parametrize("engine", ENGINES)
@@ -205,8 +205,8 @@ class TestOneDrawPerImage:
         x = torch.randn(4, 3, 64, 64, generator=generator).clamp(-1, 1)
         augment = ProRandConv(5, repeats=10, mode="sample", offsets=(0.01, 0.5))
         params = augment.draw(x, generator)
-        expected = functional.pro_rand_conv(x.double(), params, engine="reference")
-        actual = functional.pro_rand_conv(x, params, engine=engine)
+        expected = functional.apply(x.double(), params, engine="reference")
+        actual = functional.apply(x, params, engine=engine)
         torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=0)
 
     @pytest.mark.parametrize("engine", ENGINES)
@@ -230,11 +230,11 @@ class TestOneDrawPerImage:
         x = torch.randn(6, 3, 21, 18)
         augment = ProRandConv(mode="sample", max_repeats=4, engine=engine, **options)
         params = augment.draw(x)
-        y = augment(x, params=params)
-        assert torch.equal(augment(x, params=params), y), "replays bit for bit"
+        y = augment(x, draw=params)
+        assert torch.equal(augment(x, draw=params), y), "replays bit for bit"
         alone = ProRandConv(max_repeats=4, engine=engine, **options)
         for image, own, result in zip(x, params.split(), y, strict=True):
-            torch.testing.assert_close(alone(image, params=own), result, atol=2e-5, rtol=1e-5)
+            torch.testing.assert_close(alone(image, draw=own), result, atol=2e-5, rtol=1e-5)
 
     @pytest.mark.parametrize("engine", ENGINES)
     @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -242,11 +242,11 @@ class TestOneDrawPerImage:
         x = torch.randn(6, 3, 12, 17).to(dtype)
         augment = ProRandConv(mode="sample", max_repeats=3, p=0.5, engine=engine)
         params = augment.draw(x)
-        y = augment(x, params=params)
+        y = augment(x, draw=params)
         assert y.dtype == dtype
-        expected = functional.pro_rand_conv(x.double(), params, engine="reference")
+        expected = functional.apply(x.double(), params, engine="reference")
         torch.testing.assert_close(y.double(), expected, atol=8e-3, rtol=8e-3)
-        others = [n for n in range(6) if n not in params.chosen]
+        others = [n for n in range(6) if n not in params.selected]
         assert len(others) == 3
         assert torch.equal(y[others], x[others])
 
@@ -260,7 +260,7 @@ class TestOneDrawPerImage:
         try:
             for number in (1, 2, 3):
                 torch.set_num_threads(number)
-                results.append(augment(x, params=params))
+                results.append(augment(x, draw=params))
         finally:
             torch.set_num_threads(threads)
         assert all(torch.equal(results[0], other) for other in results)
@@ -285,12 +285,12 @@ def test_half_precision_equals_the_reference_rounded(engine, dtype, channels, ke
     x = torch.randn(4, channels, *size).to(dtype)
     augment = ProRandConv(kernel_size, repeats=3, p=0.5, engine=engine)
     params = augment.draw(x)
-    y = augment(x, params=params)
+    y = augment(x, draw=params)
     assert y.dtype == dtype
-    assert torch.equal(augment(x, params=params), y)
-    expected = functional.pro_rand_conv(x.double(), params, engine="reference")
+    assert torch.equal(augment(x, draw=params), y)
+    expected = functional.apply(x.double(), params, engine="reference")
     torch.testing.assert_close(y.double(), expected, atol=8e-3, rtol=8e-3)
-    untouched = [n for n in range(4) if n not in params.chosen]
+    untouched = [n for n in range(4) if n not in params.selected]
     assert len(untouched) == 2
     assert torch.equal(y[untouched], x[untouched])
 
@@ -365,7 +365,7 @@ def test_eager_engine_makes_nothing_larger_than_a_large_image(padding):
     augment = ProRandConv(repeats=2, engine="eager", padding=padding)
     params = augment.draw(x)
     with Largest() as largest:
-        augment(x, params=params)
+        augment(x, draw=params)
     assert largest.numbers == x.numel()
 
 
@@ -419,7 +419,7 @@ class TestGradients:
         x = torch.randn(2, 3, 8, 8)
         params = ProRandConv(repeats=2).draw(x)
         learnt = getattr(params, name).clone().requires_grad_()
-        functional.pro_rand_conv(x, replace(params, **{name: learnt})).sum().backward()
+        functional.apply(x, replace(params, **{name: learnt})).sum().backward()
         assert learnt.grad.abs().max() > 0
 
     @pytest.mark.parametrize("engine", ["eager", NATIVE])
@@ -514,52 +514,38 @@ class TestNative:
         x = torch.rand(count, 3, *size) * 2 - 1
         augment = ProRandConv(repeats=4, mode=mode, engine="native")
         params = augment.draw(x)
-        y = augment(x, params=params)
-        made = "_tensor" in vars(params.fields)
-        as_numbers = replace(params, offsets=params.offsets.clone())
-        assert as_numbers.fields is None
-        torch.testing.assert_close(augment(x, params=as_numbers), y, atol=2e-5, rtol=0)
-        assert not made, "all planes of offsets were never in memory"
-        assert torch.equal(augment(x, params=params), y), "offsets that were read change nothing"
+        y = augment(x, draw=params)
+        as_numbers = replace(params, offsets=params.offsets.dense())
+        torch.testing.assert_close(augment(x, draw=as_numbers), y, atol=2e-5, rtol=0)
+        assert torch.equal(augment(x, draw=params), y), "offsets that were read change nothing"
 
     def test_takes_offsets_of_many_waves_as_numbers(self):
         x = torch.rand(1, 3, 32, 32)
         augment = ProRandConv(repeats=2, alpha=6.0, engine="native")
         params = augment.draw(x)
-        assert params.fields.coefficients.shape[-1] > 16
-        expected = functional.pro_rand_conv(x.double(), params, engine="reference")
-        torch.testing.assert_close(augment(x, params=params).double(), expected, atol=2e-5, rtol=0)
+        assert params.offsets.coefficients.shape[-1] > 16
+        expected = functional.apply(x.double(), params, engine="reference")
+        torch.testing.assert_close(augment(x, draw=params).double(), expected, atol=2e-5, rtol=0)
 
     def test_offsets_that_are_learnt_get_their_gradient(self):
         x = torch.randn(1, 3, 8, 8)
         params = ProRandConv(repeats=2).draw(x)
-        params.offsets.requires_grad_()
-        functional.pro_rand_conv(x, params).sum().backward()
-        assert params.offsets.grad.abs().max() > 0
+        offsets = params.offsets.dense().requires_grad_()
+        functional.apply(x, replace(params, offsets=offsets)).sum().backward()
+        params.offsets.coefficients.requires_grad_()
+        functional.apply(x, params).sum().backward()
+        assert params.offsets.coefficients.grad.abs().max() > 0
+        torch.testing.assert_close(
+            params.offsets.coefficients.grad[:, 0, 0], offsets.grad.sum((1, 2))
+        )
 
     @pytest.mark.parametrize("coefficient", [math.inf, -math.inf, math.nan, 1e30])
     def test_waves_without_measure_read_nothing_outside(self, coefficient):
         x = torch.randn(1, 3, 9, 9)
         augment = ProRandConv(repeats=1, contrast=(), bound=None, engine="native")
         params = augment.draw(x)
-        params.fields.coefficients[:] = coefficient
-        assert augment(x, params=params).eq(0).all()
-
-    @pytest.mark.parametrize("wanted", ["avx3", "AVX2"])
-    def test_tells_of_an_instruction_set_that_is_not_there(self, monkeypatch, wanted):
-        monkeypatch.setenv("PRORANDCONV_ISA", wanted)
-        used = library.INSTRUCTION_SET
-        message = (
-            rf"^PRORANDCONV_ISA: got '{wanted}', expected one of \[.*'{used}'.*; '{used}' is used"
-        )
-        with pytest.warns(RuntimeWarning, match=message):
-            library._tell_of_other_instructions(library.LIBRARY)
-
-    @pytest.mark.parametrize("wanted", ["", library.INSTRUCTION_SET])
-    def test_says_nothing_of_one_that_is_in_use(self, monkeypatch, recwarn, wanted):
-        monkeypatch.setenv("PRORANDCONV_ISA", wanted)
-        library._tell_of_other_instructions(library.LIBRARY)
-        assert not recwarn.list
+        params.offsets.coefficients[:] = coefficient
+        assert augment(x, draw=params).eq(0).all()
 
     def test_fake_tensors_pass_through(self):
         with FakeTensorMode():
@@ -653,7 +639,7 @@ class TestNative:
             tensor.untyped_storage().resize_(0)
             return tensor
 
-        with pytest.raises(ProRandConvError, match=f"^{name}: got '0 numbers', expected the"):
+        with pytest.raises(ProRandConvError, match=f"^{name}: got '0 elements', expected the"):
             self.call(waves=True, **{name: freed})
 
     @pytest.mark.parametrize(
@@ -710,7 +696,7 @@ class TestServing:
         assert self.serving("auto", torch.float64) == "eager"
 
     def test_without_the_kernel_the_eager_engine_serves_and_the_reason_is_told(self, monkeypatch):
-        monkeypatch.setattr(library, "UNAVAILABLE", "the native kernel was not compiled")
+        monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
         assert ops.engines()["native"] == "the native kernel was not compiled"
         assert self.serving("auto") == "eager"
         message = r"^engine: got 'native', expected .*not compiled"

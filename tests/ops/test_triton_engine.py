@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from prorandconv.ops.block import Block, Contrast
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
 from prorandconv.ops import triton_engine
-from prorandconv.ops.block import Block, Contrast
 
 HERE = Path(__file__).parent
 CHECKED = "checked in Triton's interpreter and compiled for sm_80 and sm_90; never run on hardware"

@@ -7,12 +7,12 @@ from itertools import product
 import pytest
 import torch
 import torch.nn.functional as F
+from prorandconv.ops.block import Block, Contrast
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
-from prorandconv.fields import draw_fields
+from prorandconv.fields import draw_field
 from prorandconv.ops import volumes
-from prorandconv.ops.block import Block, Contrast
 
 ENGINES = ["reference", "eager"]
 SIZES = [(4, 5, 6), (5, 5, 5), (1, 4, 3), (3, 1, 2), (1, 1, 1)]
@@ -86,7 +86,7 @@ def flat(params):
     kernel_size = params.weight.shape[-1]
     weight = torch.zeros_like(params.weight)
     weight[..., kernel_size // 2, :, :] = params.weight[..., kernel_size // 2, :, :]
-    offsets = params.offsets[:, :1].expand_as(params.offsets).clone()
+    offsets = params.offsets.dense()[:, :1].expand(params.offsets.shape).clone()
     offsets[0::3] = 0
     return replace(params, weight=weight, offsets=offsets)
 
@@ -102,9 +102,9 @@ def test_a_volume_that_is_constant_along_its_depth_is_augmented_as_an_image(
     augment = ProRandConv(kernel_size, repeats=3, padding=padding, spatial_dims=3, engine=engine)
     params = flat(augment.draw(volume))
     expected = ProRandConv(kernel_size, padding=padding, engine="reference")(
-        image, params=without_depth(params)
+        image, draw=without_depth(params)
     )
-    actual = augment(volume, params=params)
+    actual = augment(volume, draw=params)
     for depth in range(4):
         torch.testing.assert_close(actual[:, :, depth], expected, atol=1e-9, rtol=0)
 
@@ -133,20 +133,20 @@ def test_the_eager_engine_agrees_with_the_reference_in_double_precision(options,
     x = torch.rand(3, 2, *size) * 2 - 1
     augment = ProRandConv(**{"max_repeats": 3, **options}, spatial_dims=3, engine="eager")
     params = augment.draw(x)
-    actual = augment(x, params=params)
-    expected = functional.pro_rand_conv(x.double(), params, **params.options, engine="reference")
+    actual = augment(x, draw=params)
+    expected = functional.apply(x.double(), params, **params.options, engine="reference")
     torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=0)
-    assert torch.equal(augment(x, params=params), actual), "replays bit for bit"
+    assert torch.equal(augment(x, draw=params), actual), "replays bit for bit"
 
 
 def test_slabs_of_planes_and_of_rows_are_the_whole_volume(monkeypatch):
     x = torch.randn(2, 1, 5, 12, 10)
     augment = ProRandConv(repeats=2, spatial_dims=3, engine="eager", padding="reflect")
     params = augment.draw(x)
-    whole = augment(x, params=params)
+    whole = augment(x, draw=params)
     for voxels in (240, 50, 1):  # two planes, some rows, a single row
         monkeypatch.setattr(volumes, "_SLAB", voxels)
-        torch.testing.assert_close(augment(x, params=params), whole, atol=1e-5, rtol=0)
+        torch.testing.assert_close(augment(x, draw=params), whole, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("padding", PADDINGS)
@@ -163,8 +163,8 @@ def test_infinite_offsets_are_outside_whatever_the_padding(padding, value):
 def test_a_volume_has_the_same_bits_alone_and_in_a_batch():
     x = torch.randn(5, 2, 6, 8, 7)
     params = ProRandConv(repeats=3, spatial_dims=3).draw(x)
-    together = functional.pro_rand_conv(x, params, engine="eager")
-    alone = [functional.pro_rand_conv(one, params, engine="eager") for one in x]
+    together = functional.apply(x, params, engine="eager")
+    alone = [functional.apply(one, params, engine="eager") for one in x]
     assert torch.equal(together, torch.stack(alone))
 
 
@@ -237,6 +237,6 @@ def test_other_engines_refuse_volumes_by_name(engine):
 
 def test_auto_takes_the_eager_engine():
     x, weight = torch.randn(1, 1, 3, 3, 3), torch.randn(1, 1, 1, 1, 1)
-    fields = draw_fields((3,), (3, 3, 3), 10.0, torch.tensor(0.2))
+    fields = draw_field((3,), (3, 3, 3), 10.0, torch.tensor(0.2))
     block = Block(weight, fields, (3, 3, 3), "zeros")
     assert ops.serving(x, block, Contrast()) == "eager"

@@ -18,7 +18,7 @@ import prorandconv as prc
 from prorandconv import functional, play
 
 NODE = shutil.which("node")
-KINDS: dict[str, Any] = {"ProRandConv": prc.ProRandConvParams, "RandConv": prc.RandConvParams}
+KINDS: dict[str, Any] = {"ProRandConv": prc.Draw, "RandConv": prc.Draw}
 APPLY: dict[str, Any] = {"ProRandConv": functional.pro_rand_conv, "RandConv": functional.rand_conv}
 
 

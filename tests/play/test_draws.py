@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import prorandconv as prc
-from prorandconv.block_transform import offset_range
 from prorandconv.lab.paper import rows_of
+from prorandconv.transforms import offset_range
 
 PAPER = {
     "method": "pro",
@@ -42,7 +42,7 @@ def drawn(playground):
                 for settings, seed, size in requests
             ]
         )
-        return [prc.ProRandConvParams.from_json(text) for text in texts]
+        return [prc.Draw.from_json(text) for text in texts]
 
     return make
 
@@ -52,8 +52,8 @@ def test_fields_have_zero_mean_and_one_deviation_within_the_bound(drawn):
         for alpha in (10, 3):
             (params,) = drawn(({"alpha": alpha, "b_delta": 2.0}, 3, size))
             assert params.offsets.shape == (18, *size)
-            assert params.offsets.mean((-2, -1)).abs().max() < 1e-5
-            deviation = params.offsets.std((-2, -1), correction=0)
+            assert params.offsets.dense().mean((-2, -1)).abs().max() < 1e-5
+            deviation = params.offsets.dense().std((-2, -1), correction=0)
             assert deviation.max() - deviation.min() < 1e-5
             assert 0.01 <= deviation.mean() <= 2.0
 
@@ -68,7 +68,7 @@ def test_fields_have_the_spectrum_of_pythons(drawn, alpha, share):
         return float((one_cycle / power.sum((-2, -1))).mean())
 
     draws = drawn(*(({"alpha": alpha}, seed, (32, 32)) for seed in range(30)))
-    ours = lowest(torch.cat([params.offsets for params in draws]))
+    ours = lowest(torch.cat([params.offsets.dense() for params in draws]))
     theirs = lowest(prc.gaussian_random_field(540, (32, 32), alpha, dtype=torch.float64))
     assert share[0] < theirs < share[1]
     assert ours == pytest.approx(theirs, abs=0.02)
@@ -95,9 +95,9 @@ def test_one_setting_changes_its_own_part_only(drawn):
     )
     assert torch.allclose(gamma.gamma, 2 * usual.gamma)
     assert torch.equal(gamma.weight, usual.weight)
-    assert torch.equal(gamma.offsets, usual.offsets)
+    assert torch.equal(gamma.offsets.dense(), usual.offsets.dense())
     assert torch.equal(offsets.weight, usual.weight)
-    ratio = offsets.offsets / usual.offsets
+    ratio = offsets.offsets.dense() / usual.offsets.dense()
     assert torch.allclose(ratio, ratio.flatten()[0], rtol=1e-4)
     (bare,) = drawn(({"smoothing": False}, 5, size))
     assert torch.allclose(wide.weight[..., 1:4, 1:4], bare.weight * 3 / 5)

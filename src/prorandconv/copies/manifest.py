@@ -16,7 +16,7 @@ from typing import Any
 from .. import __version__
 from ..lab.errors import DataError
 from ..lab.files import replacing, write_text
-from ..sampler import DRAWING_VERSION
+from ..transforms import DRAWING_VERSION
 from .settings import Settings
 
 NAME = "augment.jsonl"

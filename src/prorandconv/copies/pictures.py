@@ -17,12 +17,11 @@ from PIL import Image, ImageFile
 from torch import Tensor
 from torchvision.transforms.v2 import functional as tvf
 
-from .. import ProRandConv, ProRandConvParams
-from ..functional import move_labels, pro_rand_conv
+from .. import Draw, ProRandConv, functional
+from ..functional import warp_labels
 from ..lab.data.decoding import Decoded, oriented, pixels_of, read_image
 from ..lab.errors import DataError
 from ..lab.files import digest, write_bytes
-from ..params import BlockParams
 from .settings import Settings
 from .tree import Picture
 
@@ -118,12 +117,12 @@ class Mask:
         )
         return replace(self, values=self.values[:, rows[:, None], columns])
 
-    def moved(self, params: BlockParams, ignore_index: int) -> Mask:
+    def moved(self, params: Draw, ignore_index: int) -> Mask:
         """The labels moved as a draw moves its picture."""
         # A mask of one bit has no number for what comes from outside of the picture.
         values = self.values.astype(np.uint8) if self.values.dtype == bool else self.values
         labels = torch.from_numpy(np.ascontiguousarray(values))
-        return replace(self, values=move_labels(labels, params, ignore_index=ignore_index).numpy())
+        return replace(self, values=warp_labels(labels, params, ignore_index=ignore_index).numpy())
 
     def encoded(self) -> bytes:
         """As a PNG of the kind that the mask was."""
@@ -175,15 +174,15 @@ def generator_for(seed: int, name: str, copy: int) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(seeds[:8], "big") >> 1)
 
 
-def draw(pixels: Tensor, augment: ProRandConv, generator: torch.Generator) -> ProRandConvParams:
+def draw(pixels: Tensor, augment: ProRandConv, generator: torch.Generator) -> Draw:
     """A draw for pixels uint8 ``(C, H, W)``, rounded as its file is."""
     params = augment.draw(_normalised(pixels), generator)
-    return ProRandConvParams.from_json(params.to_json())
+    return Draw.from_json(params.to_json())
 
 
-def apply(pixels: Tensor, params: ProRandConvParams) -> Tensor:
+def apply(pixels: Tensor, params: Draw) -> Tensor:
     """Pixels uint8 ``(C, H, W)`` under a draw."""
-    styled = pro_rand_conv(_normalised(pixels), params, **(params.options or {}))
+    styled = functional.apply(_normalised(pixels), params)
     return styled.add(1).mul(127.5).round().clamp(0, 255).byte()
 
 
@@ -245,7 +244,7 @@ class Loaded:
         resized_mask = None if mask is None else mask.resized(settings.size)
         return cls(pixels, decoded.conversion, resized_mask)
 
-    def under(self, params: ProRandConvParams | None, settings: Settings) -> Loaded:
+    def under(self, params: Draw | None, settings: Settings) -> Loaded:
         """Picture and mask under a draw; None leaves them as they are."""
         if params is None:
             return self

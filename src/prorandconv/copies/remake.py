@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from .. import ProRandConvParams
+from .. import Draw
 from ..lab.data.decoding import read_image
 from ..lab.errors import DataError
 from .folder import one_thread
@@ -41,7 +41,7 @@ def remade(path: Path, source: Path | None = None, masks: Path | None = None) ->
         mask = (masks or folder / header.masks) / entry["mask_source"]
         _refuse_changed(mask, entry["mask_content"], "--masks")
     draw = entry["draw"]
-    params = None if draw is None else ProRandConvParams.from_json(json.dumps(draw))
+    params = None if draw is None else Draw.from_json(json.dumps(draw))
     with one_thread():
         made = Loaded.of(original, mask, header.settings).under(params, header.settings)
     if target == entry["mask"] and made.mask is not None:

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..draw import Draw
 from ..errors import ProRandConvError
-from ..labels import move_labels
-from ..params import ProRandConvParams
+from ..labels import warp_labels
 from ..transforms import ProRandConv
-from .extras import brought_by
+from .extras import requires_extra
 
-with brought_by("albumentations"):
+with requires_extra("albumentations"):
     from albumentations import DualTransform
     from albumentations.core.type_definitions import ALL_TARGETS
 
@@ -24,8 +24,8 @@ Array = NDArray[Any]
 class RandomProRandConv(DualTransform):  # type: ignore[misc]
     """Pro-RandConv for images ``(H, W)`` or ``(H, W, C)`` of bytes, or of floats in [0, 1].
 
-    Images keep dtype and range. Labels stay, unless ``labels="move"``: masks then move with the
-    picture, by nearest neighbour, and boxes and key points are refused. Everything random comes
+    Images keep dtype and range. Labels stay, unless ``labels="warp"``: masks then warp with the
+    image, by nearest neighbour, and boxes and key points raise an error. Everything random comes
     from albumentations' own random state; a draw is one seed among the parameters, so that
     ``ReplayCompose`` replays it.
 
@@ -35,7 +35,7 @@ class RandomProRandConv(DualTransform):  # type: ignore[misc]
 
     Example:
         >>> from albumentations import Compose
-        >>> both = Compose([RandomProRandConv(labels="move")], seed=0)
+        >>> both = Compose([RandomProRandConv(labels="warp")], seed=0)
         >>> image, mask = np.zeros((24, 32, 3), np.uint8), np.ones((24, 32), np.int32)
         >>> {key: value.dtype.name for key, value in both(image=image, mask=mask).items()}
         {'image': 'uint8', 'mask': 'int32'}
@@ -45,9 +45,9 @@ class RandomProRandConv(DualTransform):  # type: ignore[misc]
 
     def __init__(self, p: float = 1.0, **options: Any) -> None:
         super().__init__(p=p)
-        if refused := options.keys() & {"mode", "output", "mean", "std"}:
+        if unsupported := options.keys() & {"mode", "output", "mean", "std"}:
             raise ProRandConvError.about(
-                min(refused), options[min(refused)], "nothing: one image in its own range"
+                min(unsupported), options[min(unsupported)], "nothing: one image in its own range"
             )
         self.options, self.augment = options, ProRandConv(**options)
 
@@ -63,36 +63,36 @@ class RandomProRandConv(DualTransform):  # type: ignore[misc]
 
     def apply(self, img: Array, draw_seed: int, **params: Any) -> Array:
         """The image, augmented."""
-        whole = img.dtype == np.uint8
-        if not whole and (img.dtype != np.float32 or img.min() < 0 or img.max() > 1):
+        is_bytes = img.dtype == np.uint8
+        if not is_bytes and (img.dtype != np.float32 or img.min() < 0 or img.max() > 1):
             raise ProRandConvError.about(
                 "image",
                 f"{img.dtype} from {img.min()} to {img.max()}",
                 "uint8, or float32 in [0, 1]: the place of this transform is before Normalize",
             )
-        image = _channels_first(img).float() * (2 / 255 if whole else 2) - 1
-        pixels = (self.augment(image, params=self._draw(image.shape, draw_seed)) + 1) / 2
-        if whole:
+        image = _channels_first(img).float() * (2 / 255 if is_bytes else 2) - 1
+        pixels = (self.augment(image, draw=self._draw(image.shape, draw_seed)) + 1) / 2
+        if is_bytes:
             pixels = (pixels * 255).round().byte()
         return _channels_last(pixels, img)
 
     def apply_to_mask(self, mask: Array, draw_seed: int, shape: Any, **params: Any) -> Array:
-        """The mask as it is, or moved with the image of this shape."""
+        """The mask as it is, or warped with the image of this shape."""
         if self.augment.labels == "fixed":
             return mask
         height, width, channels = (*shape, 1)[:3]
         draw = self._draw((channels, height, width), draw_seed)
         labels = _channels_first(mask)
-        moved = move_labels(labels, draw, ignore_index=self.augment.ignore_index)
-        return _channels_last(moved, mask)
+        warped = warp_labels(labels, draw, ignore_index=self.augment.ignore_index)
+        return _channels_last(warped, mask)
 
     def apply_to_bboxes(self, bboxes: Array, **params: Any) -> Array:
-        """Boxes or key points as they are; where labels shall move, they are refused."""
-        if self.augment.labels == "move":
+        """Boxes or key points as they are; where labels shall warp, they raise an error."""
+        if self.augment.labels == "warp":
             raise ProRandConvError.about(
                 "labels",
-                "move",
-                '"fixed" beside boxes and key points; those of torchvision move with '
+                "warp",
+                '"fixed" beside boxes and key points; those of torchvision warp with '
                 "prorandconv.ProRandConv",
             )
         return bboxes
@@ -101,7 +101,7 @@ class RandomProRandConv(DualTransform):  # type: ignore[misc]
         """Likewise."""
         return self.apply_to_bboxes(keypoints)
 
-    def _draw(self, shape: tuple[int, ...], seed: int) -> ProRandConvParams:
+    def _draw(self, shape: tuple[int, ...], seed: int) -> Draw:
         like = torch.empty(()).expand(shape)  # takes no memory
         return self.augment.draw(like, torch.Generator().manual_seed(seed))
 

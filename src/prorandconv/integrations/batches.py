@@ -1,4 +1,4 @@
-"""Batches as other libraries have them: images somewhere, and labels that go with them."""
+"""Batches as other libraries have them: images somewhere, and labels beside them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 
 from torch import Tensor
 
-from ..block_transform import RandomBlockTransform
 from ..errors import ProRandConvError
 from ..selection import Strategy, check_strategy, select
-from ..transforms import ProRandConv
+from ..transforms import DrawTransform, ProRandConv
 
 
 @dataclass
 class BatchAugmentation:
-    """Replaces a batch's images by those to learn from; all that counts images goes with them.
+    """Replaces a batch's images by those to learn from.
+
+    Everything else with a batch dimension is indexed alike.
 
     Args:
         augment: the augmentation, :class:`ProRandConv` by default.
@@ -33,15 +34,15 @@ class BatchAugmentation:
         (torch.Size([4, 3, 8, 8]), tensor([4, 2, 4, 2]), ['a', 'b', 'a', 'b'])
     """
 
-    augment: RandomBlockTransform[Any] = field(default_factory=ProRandConv)
+    augment: DrawTransform = field(default_factory=ProRandConv)
     strategy: Strategy | float = "both"
     images: int | str = 0
 
     def __post_init__(self) -> None:
         check_strategy(self.strategy)
-        if self.augment.labels == "move":
+        if self.augment.labels == "warp":
             raise ProRandConvError.about(
-                "augment", 'labels="move"', 'labels="fixed": what is beside the images stays here'
+                "augment", 'labels="warp"', 'labels="fixed": what is beside the images stays here'
             )
 
     def __call__(self, batch: Any) -> Any:
@@ -52,7 +53,7 @@ class BatchAugmentation:
         chosen, index = select(images, self.augment(images), self.strategy)
         keys = batch.keys() if isinstance(batch, Mapping) else range(len(batch))
         parts = {
-            key: chosen if key == self.images else _going_with(index, len(images), batch[key], key)
+            key: chosen if key == self.images else _index_batch(index, len(images), batch[key], key)
             for key in keys
         }
         if isinstance(batch, Mapping):
@@ -76,12 +77,12 @@ class BatchAugmentation:
         return images
 
 
-def _going_with(index: Tensor, count: int, part: Any, name: object) -> Any:
-    """What belongs to ``count`` images, for those that ``index`` names."""
+def _index_batch(index: Tensor, count: int, part: Any, name: object) -> Any:
+    """The entries of ``count`` images at an index."""
     if len(index) == count or part is None or isinstance(part, str | int | float):
         return part
     if isinstance(part, Mapping):
-        return {key: _going_with(index, count, each, key) for key, each in part.items()}
+        return {key: _index_batch(index, count, each, key) for key, each in part.items()}
     if isinstance(part, Tensor):
         if part.dim() == 0:
             return part
@@ -91,7 +92,7 @@ def _going_with(index: Tensor, count: int, part: Any, name: object) -> Any:
         if len(part) == count:
             return type(part)([part[i] for i in index.tolist()])
         if all(isinstance(each, Tensor) for each in part):
-            return type(part)([_going_with(index, count, each, name) for each in part])
+            return type(part)([_index_batch(index, count, each, name) for each in part])
     raise ProRandConvError.about(
         "batch",
         f"{type(part).__name__} at {name!r}",

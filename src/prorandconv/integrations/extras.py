@@ -1,4 +1,4 @@
-"""What to say where the library that an adapter is made for is missing."""
+"""The error where the library that an adapter is made for is missing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def brought_by(extra: str) -> Iterator[None]:
-    """Import what an extra brings; where it is missing, say how to install it.
+def requires_extra(extra: str) -> Iterator[None]:
+    """Import what an extra installs; where it is missing, the error names the command.
 
     Args:
         extra: name of the extra in ``pyproject.toml``.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..block_transform import RandomBlockTransform
 from ..selection import Strategy
-from ..transforms import ProRandConv
+from ..transforms import DrawTransform, ProRandConv
 from .batches import BatchAugmentation
-from .extras import brought_by
+from .extras import requires_extra
 
-with brought_by("huggingface"):
+with requires_extra("huggingface"):
     from transformers import Trainer, default_data_collator
 
 
@@ -23,14 +22,15 @@ class AugmentingCollator:
 
     Args:
         augment: the augmentation, :class:`ProRandConv` by default.
-        strategy: which images the network learns from, as in :func:`select`; labels go with them.
+        strategy: which images the network learns from, as in :func:`select`; labels are
+            indexed alike.
         images: key of the images, normalised.
         collate: what makes the batch, transformers' default by default.
     """
 
     def __init__(
         self,
-        augment: RandomBlockTransform[Any] | None = None,
+        augment: DrawTransform | None = None,
         strategy: Strategy | float = "both",
         images: str = "pixel_values",
         collate: Callable[[Any], Any] = default_data_collator,
@@ -59,7 +59,7 @@ class AugmentedTrainer(Trainer):  # type: ignore[misc]
     def __init__(
         self,
         *arguments: Any,
-        augment: RandomBlockTransform[Any] | None = None,
+        augment: DrawTransform | None = None,
         strategy: Strategy | float = "both",
         images: str = "pixel_values",
         **options: Any,

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from ..draw import Draw
 from ..errors import ProRandConvError
-from ..labels import move_labels
-from ..params import ProRandConvParams
+from ..labels import warp_labels
 from ..transforms import ProRandConv
-from .extras import brought_by
+from .extras import requires_extra
 
-with brought_by("kornia"):
+with requires_extra("kornia"):
     from kornia.augmentation import IntensityAugmentationBase2D
 
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -22,21 +22,21 @@ _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 @dataclass(frozen=True)
-class Draw:
+class KorniaDraw:
     """A draw among Kornia's parameters, with what Kornia asks of a tensor there."""
 
-    params: ProRandConvParams
+    draw: Draw
     shape: tuple[int]
     """number of images"""
     ndim: ClassVar[int] = 1
 
-    def __getitem__(self, part: slice) -> Draw:
+    def __getitem__(self, part: slice) -> KorniaDraw:
         """That of one image, for lists of masks."""
-        params = self.params
-        return Draw(params.split()[part][0] if params.per_image else params, (1,))
+        first = range(self.shape[0])[part][0]
+        return KorniaDraw(self.draw[first] if self.draw.per_image else self.draw, (1,))
 
     def numel(self) -> int:
-        """Refuse videos: only they ask for it, to repeat the draw for each frame."""
+        """Raise an error for videos: only they ask for it, to repeat the draw for each frame."""
         raise ProRandConvError.about(
             "VideoSequential", "a draw", "frames as a batch in AugmentationSequential"
         )
@@ -45,23 +45,24 @@ class Draw:
 class RandomProRandConv(IntensityAugmentationBase2D):  # type: ignore[misc]
     """Pro-RandConv with Kornia's ``p``, ``same_on_batch``, ``params`` and ``data_keys``.
 
-    Images are expected as Kornia has them, in [0, 1], and stay there; after ``Normalize``, say its
-    ``mean`` and ``std``. Everything else passes, unless ``labels="move"``: masks then move with the
-    picture, by nearest neighbour whatever the container says, and boxes and key points are refused.
+    Images are expected as Kornia has them, in [0, 1], and stay there; after ``Normalize``, pass its
+    ``mean`` and ``std``. Everything else passes, unless ``labels="warp"``: masks then warp with
+    the image, by nearest neighbour whatever the container says, and boxes and key points raise an
+    error.
     No gradient passes.
 
     Args:
         p: probability that an image is augmented.
         same_on_batch: whether the images of a batch share one draw (the paper), which is faster.
         keepdim: whether a single image ``(C, H, W)`` comes back without a batch dimension.
-        options: of :class:`ProRandConv`, but for ``mode``. ``labels="move"`` needs an
+        options: of :class:`ProRandConv`, but for ``mode``. ``labels="warp"`` needs an
             ``ignore_index``, the label of what comes from outside of the image: Kornia hands masks
             over as floating point numbers, so that classes (255) cannot be told from booleans (0).
 
     Example:
         >>> from kornia.augmentation import AugmentationSequential, RandomHorizontalFlip
-        >>> move = RandomProRandConv(labels="move", ignore_index=255)
-        >>> both = AugmentationSequential(RandomHorizontalFlip(), move, data_keys=["image", "mask"])
+        >>> warp = RandomProRandConv(labels="warp", ignore_index=255)
+        >>> both = AugmentationSequential(RandomHorizontalFlip(), warp, data_keys=["image", "mask"])
         >>> image, mask = both(torch.rand(4, 3, 32, 32), torch.ones(4, 1, 32, 32).byte())
         >>> mask.dtype
         torch.uint8
@@ -73,7 +74,7 @@ class RandomProRandConv(IntensityAugmentationBase2D):  # type: ignore[misc]
         super().__init__(p=p, same_on_batch=same_on_batch, keepdim=keepdim)
         if "mode" in options:
             raise ProRandConvError.about("mode", options["mode"], "same_on_batch=True or False")
-        if options.get("labels") == "move" and "ignore_index" not in options:
+        if options.get("labels") == "warp" and "ignore_index" not in options:
             raise ProRandConvError.about(
                 "ignore_index", None, "255 for masks of classes, or 0 for masks of booleans"
             )
@@ -85,37 +86,37 @@ class RandomProRandConv(IntensityAugmentationBase2D):  # type: ignore[misc]
         """A draw for images of this shape."""
         self.augment.mode = "batch" if self.same_on_batch else "sample"
         images = torch.empty(()).expand(batch_shape)  # takes no memory
-        return {"draw": Draw(self.augment.draw(images), (batch_shape[0],))}
+        return {"draw": KorniaDraw(self.augment.draw(images), (batch_shape[0],))}
 
     def apply_transform(
         self, input: Tensor, params: dict[str, Any], flags: dict[str, Any], transform: Any = None
     ) -> Tensor:
         """All images, augmented; Kornia puts back those that shall not be."""
-        return self.augment(input, params=params["draw"].params.to(input.device))
+        return self.augment(input, draw=params["draw"].draw.to(input.device))
 
     def apply_transform_mask(
         self, input: Tensor, params: dict[str, Any], flags: dict[str, Any], transform: Any = None
     ) -> Tensor:
-        """Masks as they are, or moved with the images."""
+        """Masks as they are, or warped with the images."""
         if self.augment.labels == "fixed":
             return input
-        # Moved as bits: exact for every label, also where it is not a whole number.
+        # Warped as bits: exact for every label, also where it is not an integer.
         bits = _BITS[input.element_size()]
         outside = int(input.new_tensor(self.augment.ignore_index).view(bits))
-        draw = params["draw"].params.to(input.device)
-        moved = move_labels(input.contiguous().view(bits), draw, ignore_index=outside)
-        return moved.view(input.dtype)
+        draw = params["draw"].draw.to(input.device)
+        warped = warp_labels(input.contiguous().view(bits), draw, ignore_index=outside)
+        return warped.view(input.dtype)
 
     def apply_transform_box(
         self, input: Any, params: dict[str, Any], flags: dict[str, Any], transform: Any = None
     ) -> Any:
-        """Boxes or key points as they are; where labels shall move, they are refused."""
-        if self.augment.labels == "move":
+        """Boxes or key points as they are; where labels shall warp, they raise an error."""
+        if self.augment.labels == "warp":
             raise ProRandConvError.about(
                 "data_keys",
                 type(input).__name__,
-                'images, masks and classes beside labels="move"; torchvision\'s boxes and key '
-                "points move with prorandconv.ProRandConv",
+                'images, masks and classes beside labels="warp"; torchvision\'s boxes and key '
+                "points warp with prorandconv.ProRandConv",
             )
         return input
 

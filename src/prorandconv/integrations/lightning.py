@@ -6,13 +6,12 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from ..block_transform import RandomBlockTransform
 from ..selection import Strategy
-from ..transforms import ProRandConv
+from ..transforms import DrawTransform, ProRandConv
 from .batches import BatchAugmentation
-from .extras import brought_by
+from .extras import requires_extra
 
-with brought_by("lightning"):
+with requires_extra("lightning"):
     # Both names of the library are in use, and a Trainer takes callbacks of its own one only.
     if "lightning" not in sys.modules and (
         "pytorch_lightning" in sys.modules or find_spec("lightning") is None
@@ -32,7 +31,7 @@ class AugmentTraining(Callback):  # type: ignore[misc]
         augment: the augmentation, :class:`ProRandConv` by default.
         strategy: which images the network learns from, as in :func:`select`.
         images: where the images are: a position in tuples and lists, a key in dictionaries. All
-            that counts images goes with them.
+            that has a batch dimension is indexed alike.
 
     Example:
         >>> import lightning, prorandconv
@@ -44,7 +43,7 @@ class AugmentTraining(Callback):  # type: ignore[misc]
 
     def __init__(
         self,
-        augment: RandomBlockTransform[Any] | None = None,
+        augment: DrawTransform | None = None,
         strategy: Strategy | float = "both",
         images: int | str = 0,
     ) -> None:

@@ -9,25 +9,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..draw import Draw
 from ..errors import ProRandConvError
-from ..labels import move_labels
-from ..params import ProRandConvParams
+from ..labels import warp_labels
 from ..transforms import ProRandConv
-from .extras import brought_by
+from .extras import requires_extra
 
-with brought_by("monai"):
+with requires_extra("monai"):
     from monai.config import KeysCollection
     from monai.data.meta_obj import get_track_meta
     from monai.transforms import MapTransform, RandomizableTransform
     from monai.utils import TransformBackends, convert_to_dst_type, convert_to_tensor, ensure_tuple
 
-_OTHERWISE = {
+UNSUPPORTED_OPTIONS = {
     "mode": "nothing: a sample is one image, and each has a draw of its own",
     "p": "prob",
     "spatial_dims": "nothing: (C, H, W) is an image, (C, D, H, W) a volume",
     "lazy": "nothing: the augmentation is not lazy, MONAI applies what is pending before it",
 }
-"""What is said in another way here."""
+"""Options that MONAI has in its own way."""
 
 
 class RandProRandConv(RandomizableTransform):  # type: ignore[misc]
@@ -45,15 +45,15 @@ class RandProRandConv(RandomizableTransform):  # type: ignore[misc]
 
     def __init__(self, prob: float = 0.5, **options: Any) -> None:
         RandomizableTransform.__init__(self, prob)
-        for name in options.keys() & _OTHERWISE.keys():
-            raise ProRandConvError.about(name, options[name], _OTHERWISE[name])
+        for name in options.keys() & UNSUPPORTED_OPTIONS.keys():
+            raise ProRandConvError.about(name, options[name], UNSUPPORTED_OPTIONS[name])
         if options.get("labels", "fixed") != "fixed":
             raise ProRandConvError.about(
                 "labels", options["labels"], "'fixed', or RandProRandConvd with label_keys"
             )
         self._options = options
         self._by_dims = {2: ProRandConv(**options)}
-        self.params: ProRandConvParams | None = None
+        self.params: Draw | None = None
         """the last draw"""
 
     def randomize(self, img: Tensor) -> None:
@@ -67,7 +67,7 @@ class RandProRandConv(RandomizableTransform):  # type: ignore[misc]
         """Augment an image or volume.
 
         Args:
-            img: floating point tensor or array, normalised as the network eats it.
+            img: floating point tensor or array, normalised as the network expects.
             randomize: whether to draw anew, instead of replaying the last draw.
         """
         given: Tensor = convert_to_tensor(img, track_meta=get_track_meta())
@@ -75,7 +75,7 @@ class RandProRandConv(RandomizableTransform):  # type: ignore[misc]
             self.randomize(given)
         if not self._do_transform:
             return given
-        augmented = self._of(given)(_plain(given), params=self.params)
+        augmented = self._of(given)(_plain(given), draw=self.params)
         result: Tensor = convert_to_dst_type(augmented, given)[0]
         return result
 
@@ -92,17 +92,17 @@ class RandProRandConv(RandomizableTransform):  # type: ignore[misc]
 
 
 class RandProRandConvd(RandomizableTransform, MapTransform):  # type: ignore[misc]
-    """:class:`RandProRandConv` for dictionaries: all keys share one draw, and labels can move.
+    """:class:`RandProRandConv` for dictionaries: all keys share one draw, and labels can warp.
 
     Args:
         keys: of the images.
         prob: probability that a sample is augmented.
-        label_keys: of maps of labels ``(1 or more, ...)``, which stay, or with ``labels="move"``
-            follow the picture by nearest neighbour. Labels may be floating point, if they are whole
-            numbers.
+        label_keys: of maps of labels ``(1 or more, ...)``, which stay, or with ``labels="warp"``
+            warp with the image by nearest neighbour. Labels may be floating point, if they are
+            integers.
         allow_missing_keys: whether keys may be missing.
-        options: of :class:`ProRandConv`. ``labels="move"`` needs an ``ignore_index``, the label of
-            what comes from outside of the picture.
+        options: of :class:`ProRandConv`. ``labels="warp"`` needs an ``ignore_index``, the label of
+            what comes from outside of the image.
     """
 
     backend = RandProRandConv.backend
@@ -118,13 +118,13 @@ class RandProRandConvd(RandomizableTransform, MapTransform):  # type: ignore[mis
         MapTransform.__init__(self, keys, allow_missing_keys)
         RandomizableTransform.__init__(self, prob)
         self.label_keys = ensure_tuple(label_keys)
-        self.moving = options.pop("labels", "fixed") == "move"
+        self.warps = options.pop("labels", "fixed") == "warp"
         self.ignore_index = options.pop("ignore_index", None)
-        if self.moving and not self.label_keys:
+        if self.warps and not self.label_keys:
             raise ProRandConvError.about(
-                "label_keys", label_keys, "keys of what labels='move' moves"
+                "label_keys", label_keys, "keys of what labels='warp' warps"
             )
-        if self.moving and type(self.ignore_index) is not int:
+        if self.warps and type(self.ignore_index) is not int:
             raise ProRandConvError.about(
                 "ignore_index",
                 self.ignore_index,
@@ -141,7 +141,7 @@ class RandProRandConvd(RandomizableTransform, MapTransform):  # type: ignore[mis
         return self
 
     def __call__(self, data: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
-        """Augment the images of a sample with one draw, and move its labels."""
+        """Augment the images of a sample with one draw, and warp its labels."""
         sample = dict(data)
         self.randomize(None)
         images = list(self.key_iterator(sample))
@@ -149,25 +149,25 @@ class RandProRandConvd(RandomizableTransform, MapTransform):  # type: ignore[mis
             sample[key] = convert_to_tensor(sample[key], track_meta=get_track_meta())
             if self._do_transform:
                 sample[key] = self.augment(sample[key], randomize=number == 0)
-        if self._do_transform and self.moving and images:
+        if self._do_transform and self.warps and images:
             for key in self.label_keys:
                 if key in sample or not self.allow_missing_keys:
-                    sample[key] = self._moved(sample[key])
+                    sample[key] = self._warped(sample[key])
         return sample
 
-    def _moved(self, labels: Any) -> Tensor:
+    def _warped(self, labels: Any) -> Tensor:
         labels = convert_to_tensor(labels, track_meta=get_track_meta())
         plain = _plain(labels)
-        whole = plain
+        integers = plain
         if plain.is_floating_point():
-            whole = plain.long()
-            if not torch.equal(whole.to(plain.dtype), plain):
+            integers = plain.long()
+            if not torch.equal(integers.to(plain.dtype), plain):
                 raise ProRandConvError.about(
-                    "label_keys", "labels that are no whole numbers", "classes, or labels='fixed'"
+                    "label_keys", "labels that are not integers", "classes, or labels='fixed'"
                 )
         assert self.augment.params is not None
-        moved = move_labels(whole, self.augment.params, ignore_index=self.ignore_index)
-        result: Tensor = convert_to_dst_type(moved, labels, dtype=labels.dtype)[0]
+        warped = warp_labels(integers, self.augment.params, ignore_index=self.ignore_index)
+        result: Tensor = convert_to_dst_type(warped, labels, dtype=labels.dtype)[0]
         return result
 
 

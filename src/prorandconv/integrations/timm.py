@@ -9,9 +9,9 @@ from ..errors import ProRandConvError
 from ..selection import Strategy
 from ..transforms import ProRandConv
 from .batches import BatchAugmentation
-from .extras import brought_by
+from .extras import requires_extra
 
-with brought_by("timm"):
+with requires_extra("timm"):
     from timm.data.loader import PrefetchLoader
 
 
@@ -23,8 +23,8 @@ def augmented(
     Args:
         loader: made by ``timm.data.create_loader`` with ``use_prefetcher=True``, the default. Its
             mean and standard deviation are those that the result is mapped to.
-        strategy: which images the network learns from, as in :func:`select`; targets go with them,
-            also those of mixup.
+        strategy: which images the network learns from, as in :func:`select`; targets are
+            indexed alike, also those of mixup.
         options: of :class:`ProRandConv`.
 
     Returns:

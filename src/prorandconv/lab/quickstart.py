@@ -126,7 +126,7 @@ def sheet(*, draws: int = 7, seed: int = 0) -> Image.Image:
     rows: list[tuple[str, Tensor]] = [("original", x)]
     for _ in range(draws):
         params = augment.draw(x, generator)
-        rows.append((f"L = {params.repeats}", augment(x, params=params)))
+        rows.append((f"L = {params.repeats}", augment(x, draw=params)))
     return picture_rows(
         [(name, ((batch.clamp(-1, 1) + 1) * 127.5).round().byte()) for name, batch in rows]
     )

@@ -6,26 +6,36 @@ All engines compute the same thing; they differ in speed and in where they run:
 - ``"eager"``: stock PyTorch operators, on any device.
 - ``"native"``: a fused kernel for float32 on the CPU, compiled when the package is installed.
 - ``"triton"``: kernels for float32 on CUDA; never run on hardware yet, so only if asked for.
-- ``"auto"``: native where it can serve, eager elsewhere.
+- ``"auto"``: native where it supports a draw, eager elsewhere.
 
-Volumes are for the reference and the eager engine only.
+Each is a module with three functions: ``apply(images, draw)``, ``unsupported_reason(images, draw)``
+and ``status()``, which begins with "available" where it can be used at all. Images are
+``(N, C, H, W)`` or volumes, and the draw has their device and dtype.
 Where gradients are wanted the reference engine computes, whichever was asked for.
 """
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
-from .. import checks
 from ..errors import ProRandConvError
-from . import bands, eager, library, native, per_image, reference, triton_engine, volumes
-from .block import Block, Contrast, Repeats, differentiable
+from . import eager, native, reference, triton_engine
+
+if TYPE_CHECKING:
+    from ..draw import Draw
 
 Engine = Literal["auto", "native", "triton", "eager", "reference"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
+MODULES: dict[str, Any] = {
+    "native": native,
+    "triton": triton_engine,
+    "eager": eager,
+    "reference": reference,
+}
 
 
 def engines() -> dict[str, str]:
@@ -35,56 +45,34 @@ def engines() -> dict[str, str]:
         >>> engines()["eager"]
         'available'
     """
-    return {
-        "native": library.UNAVAILABLE or f"available ({library.INSTRUCTION_SET})",
-        "triton": f"{unavailable('triton') or 'available'}; {triton_engine.CHECKED}",
-        "eager": "available",
-        "reference": "available",
-    }
+    return {name: module.status() for name, module in MODULES.items()}
 
 
-def unavailable(engine: Engine) -> str | None:
-    """Why an engine cannot be used here, or None if it can."""
-    if engine == "triton":
-        return triton_engine.unavailable()
-    return library.UNAVAILABLE if engine == "native" else None
+def apply(images: Tensor, draw: Draw, engine: Engine = "auto") -> Tensor:
+    """Repeat a draw's block on images ``(N, C, H, W)``, or volumes, as often as it says."""
+    result: Tensor = MODULES[select_engine(images, draw, engine)].apply(images, draw)
+    return result
 
 
-def apply(
-    images: Tensor, block: Block, contrast: Contrast, repeats: Repeats, engine: Engine = "auto"
-) -> Tensor:
-    """Apply a block ``repeats`` times to images (N, C, H, W) or volumes of its size.
-
-    With one draw per image, ``repeats`` is one number for each of them.
-    """
-    serves = serving(images, block, contrast, engine)
-    if repeats == 0:
-        return images
-    if serves == "native":
-        return native.apply(images, block, contrast, repeats)
-    if serves == "triton":
-        return triton_engine.apply(images, block, contrast, repeats)
-    if serves == "reference":
-        return reference.apply(images, block, contrast, repeats)
-    if block.dims == 3:
-        return volumes.apply(images, block, contrast, repeats)
-    if block.per_image:
-        return per_image.apply(images, block, contrast, repeats)
-    if len(images) <= bands.FEW_IMAGES:
-        return bands.apply(images, block, contrast, repeats)
-    return eager.apply(images, block, contrast, repeats)
-
-
-def serving(images: Tensor, block: Block, contrast: Contrast, engine: Engine = "auto") -> Engine:
-    """Which engine computes if this one is asked for."""
-    checks.one_of("engine", engine, ENGINES)
-    selective = {"auto": native, "native": native, "triton": triton_engine}.get(engine)
-    refusal = None if selective is None else selective.refuses(images, block)
-    if engine != "auto" and refusal is not None:
-        raise ProRandConvError.about("engine", engine, refusal)
-    tensors = (images, block.weight, block.given, contrast.gamma, contrast.beta)
-    if torch.is_grad_enabled() and any(differentiable(t) for t in tensors):
+def select_engine(images: Tensor, draw: Draw, engine: Engine = "auto") -> str:
+    """Name of the engine that computes if this one is asked for."""
+    if engine not in ENGINES:
+        raise ProRandConvError.about("engine", engine, f"one of {ENGINES}")
+    wanted = "native" if engine == "auto" else engine
+    reason = MODULES[wanted].unsupported_reason(images, draw)
+    if reason is not None and engine != "auto":
+        raise ProRandConvError.about("engine", engine, f"'eager' or 'auto': {reason}")
+    if torch.is_grad_enabled() and _wants_gradient(images, draw):
         return "reference"
-    if engine == "auto":
-        return "native" if refusal is None else "eager"
-    return engine
+    return wanted if reason is None else "eager"
+
+
+def _wants_gradient(images: Tensor, draw: Draw) -> bool:
+    """Whether a derivative is wanted, by backward or forward differentiation."""
+    for part in (images, draw.weight, draw.offsets, draw.gamma, draw.beta):
+        tensor = getattr(part, "coefficients", part)
+        if isinstance(tensor, Tensor) and (
+            tensor.requires_grad or forward_ad.unpack_dual(tensor).tangent is not None  # type: ignore[no-untyped-call]
+        ):
+            return True
+    return False

@@ -10,32 +10,56 @@ images or has a shape that depends on data.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..caching import cached
-from .block import Block, Contrast, Repeats
-from .formulas import wrap
+from ..fields import Field
+from . import taps as tap_by_tap
+from . import volumes
+from .formulas import active_taps, readable, wrap
+
+if TYPE_CHECKING:
+    from ..draw import Draw
 
 _CHUNK_BYTES = 20 << 20
 """Images are processed in chunks of this size: temporaries stay in cache, and below the size from
 which allocators map fresh memory at each operation."""
 
 
-def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
-    """Convolve, standardise, scale and squash ``repeats`` times, chunk by chunk."""
-    assert isinstance(repeats, int)
-    operator = _GatherSum(block)
-    count, channels, pixels = images.shape[0], len(operator.weights), math.prod(block.size)
-    result = images.new_empty(count, channels, *block.size)
+FEW_IMAGES = 4
+"""Up to so many images of one draw, preparing an operator costs more than it saves."""
+
+
+def status() -> str:
+    """Whether this engine can be used here."""
+    return "available"
+
+
+def unsupported_reason(images: Tensor, draw: Draw) -> str | None:
+    """Nothing is unsupported; where gradients are wanted, the reference engine computes."""
+    return None
+
+
+def apply(images: Tensor, draw: Draw) -> Tensor:
+    """Convolve, standardise, scale and squash as often as the draw says."""
+    if draw.spatial_dims == 3:
+        return volumes.apply(images, draw)
+    if draw.per_image or len(images) <= FEW_IMAGES:
+        return tap_by_tap.apply(images, draw)
+    assert isinstance(draw.repeats, int)
+    operator, options = SparseOperator(images, draw), draw.options
+    count, channels, pixels = images.shape[0], len(operator.weights), math.prod(images.shape[2:])
+    result = images.new_empty(count, channels, *images.shape[2:])
     bytes_per_image = result[:1].numel() * result.element_size()
     chunk = max(8, _CHUNK_BYTES // bytes_per_image // 8 * 8)
     affine = images.new_tensor([[1.0], [0.0]]).expand(2, channels)
-    if contrast.gamma is not None and contrast.beta is not None:
-        affine = torch.stack((contrast.gamma, contrast.beta))
-    if contrast.tanh:
+    if "affine" in options.contrast and draw.gamma is not None and draw.beta is not None:
+        affine = torch.stack((draw.gamma, draw.beta))
+    if "tanh" in options.contrast:
         affine = 2 * affine
     for start in range(0, count, chunk):
         some = slice(start, start + chunk)
@@ -50,40 +74,40 @@ def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) ->
             spare = result[some].view(-1, columns)
         else:
             spare = images.new_empty(len(source), columns)
-        if repeats % 2:
+        if draw.repeats % 2:
             table, spare = spare, table
         table.copy_(source)
         scale, shift = affine.unsqueeze(-1).repeat(1, 1, columns)
-        for _ in range(repeats):
-            operator.repeat(table, spare, scale, shift, contrast)
+        for _ in range(draw.repeats):
+            operator.apply(table, spare, scale, shift)
             table, spare = spare, table
         target.copy_(table[:, :width])
     return result
 
 
-class _GatherSum:
-    """One draw, prepared as indices and weights of a gather-sum."""
+class SparseOperator:
+    """One draw, prepared as indices and weights of sums over table rows."""
 
-    def __init__(self, block: Block) -> None:
-        self.size = block.size
-        taps = active_taps(block.weight)
-        if _reach(block) <= 1:
-            self.rows, self.weights = _window_operator(block, taps)
+    def __init__(self, images: Tensor, draw: Draw) -> None:
+        size = (images.shape[2], images.shape[3])
+        self.size, self.options = size, draw.options
+        taps, offsets = active_taps(draw.weight), draw.offsets
+        offsets = offsets.dense() if isinstance(offsets, Field) else offsets
+        if _largest(draw.offsets, offsets) <= 1:
+            self.rows, self.weights = _window_operator(draw, size, offsets, taps)
         else:
-            self.rows, self.weights = _corner_operator(block, taps)
-        self.one = torch.ones((), dtype=block.weight.dtype, device=block.weight.device)
+            self.rows, self.weights = _corner_operator(draw, size, offsets, taps)
+        self.one = torch.ones((), dtype=images.dtype, device=images.device)
         per_pixel = self.weights[0].shape[-1]
         self.bags = torch.arange(
             0, self.rows.numel(), per_pixel, dtype=torch.int32, device=self.rows.device
         )
 
-    def repeat(
-        self, table: Tensor, result: Tensor, scale: Tensor, shift: Tensor, contrast: Contrast
-    ) -> None:
+    def apply(self, table: Tensor, result: Tensor, scale: Tensor, shift: Tensor) -> None:
         """One repetition from table to table (C * H * W, images), with an affine (C, images).
 
         tanh(z) is computed as 1 - 2 / (1 + exp(2z)), which takes half the time of torch's own; the
-        affine has doubled z on its way.
+        affine has doubled z before.
         """
         height, width = self.size
         pixels, count = height * width, table.shape[1]
@@ -94,85 +118,73 @@ class _GatherSum:
             plane = F.embedding_bag(
                 self.rows, table, self.bags, mode="sum", per_sample_weights=weights.view(-1)
             )
-            if contrast.standardise:
+            if "standardise" in self.options.contrast:
                 # To batch_norm, each image is a channel of one channels_last picture: it
                 # standardises over pixels and applies the affine in the same call.
                 picture = plane.view(1, height, width, count).permute(0, 3, 1, 2)
                 picture = torch.batch_norm(
-                    picture, its_scale, its_shift, None, None, True, 0.0, contrast.eps, False
+                    picture, its_scale, its_shift, None, None, True, 0.0, self.options.eps, False
                 )
                 plane = picture.permute(0, 2, 3, 1).reshape(pixels, count)
             else:
                 plane = torch.addcmul(its_shift, plane, its_scale)
-            if contrast.tanh:
+            if "tanh" in self.options.contrast:
                 torch.exp(plane, out=target)
             else:
                 target.copy_(plane)
-        if contrast.tanh:
+        if "tanh" in self.options.contrast:
             torch.add(self.one, result.add_(1).reciprocal_(), alpha=-2, out=result)
 
 
-def _reach(block: Block) -> float:
-    """Bound of |offsets|: given with the draw, or read where reading costs no synchronisation."""
-    if block.offsets is None:
+def _largest(given: Tensor | Field | None, offsets: Tensor | None) -> float:
+    """Bound of |offsets|: read where that costs no synchronisation, else as known before."""
+    if offsets is None:
         return 0.0
-    if block.reach is not None:
-        return block.reach
-    return float(block.offsets.abs().max()) if readable(block.offsets) else math.inf
+    if readable(offsets):
+        return float(offsets.abs().max())
+    known = given.known_bound if isinstance(given, Field) else None
+    return math.inf if known is None else known
 
 
-def readable(tensor: Tensor) -> bool:
-    """Whether there are values, and reading them costs no synchronisation."""
-    plain = type(tensor) in (Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
-    return plain and tensor.device.type == "cpu"
-
-
-def active_taps(weight: Tensor) -> tuple[int, ...]:
-    """Taps whose weights matter at this precision: Gaussian smoothing makes most of them vanish."""
-    taps = weight[0, 0].numel()
-    if not readable(weight):
-        return tuple(range(taps))
-    largest = weight.abs().amax((0, 1)).flatten()
-    threshold = largest.max() * torch.finfo(weight.dtype).eps / 16
-    return tuple((largest > threshold).nonzero().flatten().tolist()) or (taps // 2,)
-
-
-def _window_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, list[Tensor]]:
+def _window_operator(
+    draw: Draw, size: tuple[int, int], offsets: Tensor | None, taps: tuple[int, ...]
+) -> tuple[Tensor, list[Tensor]]:
     """Merge all corners into one window, for |offsets| <= 1 (or none).
 
-    A tap displaced by d along an axis reaches its neighbours at -1, 0 and 1 with the hat weights
-    max(0, -d), 1 - |d| and max(0, d). Which pixel of the window a (tap, neighbour, neighbour) falls
-    on is fixed, so merging is one matrix product per output channel.
+    A tap displaced by d along an axis reaches its neighbours at -1, 0 and 1 with the interpolation
+    weights max(0, -d), 1 - |d| and max(0, d). Which pixel of the window a (tap, neighbour,
+    neighbour) falls on is fixed, so merging is one matrix product per output channel.
     """
-    height, width = block.size
-    spread = 0 if block.offsets is None else 1
-    device, dtype = block.weight.device, block.weight.dtype
-    rows, row_inside, column_inside, falls_on = _window(
-        height, width, block.weight.shape[1], block.kernel_size, taps, spread, block.padding, device
+    height, width = size
+    spread = 0 if offsets is None else 1
+    device, dtype = draw.weight.device, draw.weight.dtype
+    channels, padding = draw.weight.shape[1], draw.options.padding
+    rows, row_inside, column_inside, place = _window(
+        height, width, channels, draw.kernel_size, taps, spread, padding, device
     )
-    weight = block.weight.flatten(2)[:, :, list(taps)]
-    if block.offsets is None:
-        hats = torch.ones(len(taps), 2, 1, 1, 1, dtype=dtype, device=device)
+    weight = draw.weight.flatten(2)[:, :, list(taps)]
+    if offsets is None:
+        near = torch.ones(len(taps), 2, 1, 1, 1, dtype=dtype, device=device)
     else:
-        displaced = block.offsets.view(-1, 2, height, width)[list(taps)]
+        displaced = offsets.view(-1, 2, height, width)[list(taps)]
         before, after = (-displaced).clamp_(min=0), displaced.clamp(min=0)
-        hats = torch.stack((before, 1 - before - after, after), 2)
-    by_row, by_column = hats[:, 0] * row_inside, hats[:, 1] * column_inside
-    shares = (by_row.unsqueeze(2) * by_column.unsqueeze(1)).reshape(-1, height * width)
+        near = torch.stack((before, 1 - before - after, after), 2)
+    by_row, by_column = near[:, 0] * row_inside, near[:, 1] * column_inside
+    bilinear = (by_row.unsqueeze(2) * by_column.unsqueeze(1)).reshape(-1, height * width)
     neighbours = (2 * spread + 1) ** 2
-    return rows, _merged(shares, falls_on.to(dtype), weight.repeat_interleave(neighbours, 2))
+    return rows, _merged(bilinear, place.to(dtype), weight.repeat_interleave(neighbours, 2))
 
 
-def _merged(shares: Tensor, falls_on: Tensor, weight: Tensor) -> list[Tensor]:
+def _merged(bilinear: Tensor, place: Tensor, weight: Tensor) -> list[Tensor]:
     """For each output channel, weights (H * W, P * C) of P source pixels and C channels.
 
     Args:
-        shares: (S, H * W), what each of S samples counts for at each output pixel.
-        falls_on: (S, P), 1 where a sample is one of the source pixels.
+        bilinear: (S, H * W), interpolation weight of each of S samples at each output pixel.
+        place: (S, P), 1 where a sample is one of the source pixels.
         weight: (O, C, S), convolution weight of each sample.
     """
-    by_source = torch.einsum("sp,ocs->ospc", falls_on, weight)
-    return [torch.mm(shares.t(), channel.flatten(1)) for channel in by_source]
+    by_source = torch.einsum("sp,ocs->ospc", place, weight)
+    return [torch.mm(bilinear.t(), channel.flatten(1)) for channel in by_source]
 
 
 @cached(maxsize=8)
@@ -197,7 +209,7 @@ def _window(
     ]
     window = sorted(set(reached))
     place = torch.tensor([window.index(pixel) for pixel in reached], device=device)
-    falls_on = F.one_hot(place, len(window)).float()
+    on_window = F.one_hot(place, len(window)).float()
 
     row, column = torch.arange(height, device=device), torch.arange(width, device=device)
     y, x = (
@@ -215,7 +227,7 @@ def _window(
         width,
         channels,
     )
-    return table_rows, row_inside.unsqueeze(-1), column_inside.unsqueeze(-2), falls_on
+    return table_rows, row_inside.unsqueeze(-1), column_inside.unsqueeze(-2), on_window
 
 
 def _table_rows(rows: Tensor, columns: Tensor, height: int, width: int, channels: int) -> Tensor:
@@ -225,45 +237,47 @@ def _table_rows(rows: Tensor, columns: Tensor, height: int, width: int, channels
     return (pixel.unsqueeze(-1) + channel).flatten().int()
 
 
-def _corner_operator(block: Block, taps: tuple[int, ...]) -> tuple[Tensor, list[Tensor]]:
+def _corner_operator(
+    draw: Draw, size: tuple[int, int], offsets: Tensor | None, taps: tuple[int, ...]
+) -> tuple[Tensor, list[Tensor]]:
     """Keep the four bilinear corners of every tap, for offsets of any size."""
-    assert block.offsets is not None
-    height, width = block.size
-    device, dtype = block.weight.device, block.weight.dtype
+    assert offsets is not None
+    (height, width), side, padding = size, draw.kernel_size, draw.options.padding
+    device, dtype = draw.weight.device, draw.weight.dtype
     tap = torch.tensor(taps, device=device)
-    radius = (block.kernel_size - 1) // 2
-    displaced = block.offsets.view(-1, 2, height, width)[tap]
-    row = torch.arange(height, device=device) + (tap // block.kernel_size - radius)[:, None]
-    column = torch.arange(width, device=device) + (tap % block.kernel_size - radius)[:, None]
-    rows, row_shares = corners(row[:, :, None], displaced[:, 0], height, block.padding)
-    columns, column_shares = corners(column[:, None], displaced[:, 1], width, block.padding)
+    displaced = offsets.view(-1, 2, height, width)[tap]
+    row = torch.arange(height, device=device) + (tap // side - side // 2)[:, None]
+    column = torch.arange(width, device=device) + (tap % side - side // 2)[:, None]
+    rows, by_row = _corners(row[:, :, None], displaced[:, 0], height, padding)
+    columns, by_column = _corners(column[:, None], displaced[:, 1], width, padding)
 
     # (2, 1, taps, H, W) and (1, 2, taps, H, W): every row corner with every column corner
-    shares = (row_shares.unsqueeze(1) * column_shares).view(-1, height * width)
+    bilinear = (by_row.unsqueeze(1) * by_column).view(-1, height * width)
     rows, columns = rows.unsqueeze(1).expand(-1, 2, -1, -1, -1), columns.expand(2, -1, -1, -1, -1)
     table_rows = _table_rows(
         rows.reshape(-1, height * width).t(),
         columns.reshape(-1, height * width).t(),
         height,
         width,
-        block.weight.shape[1],
+        draw.weight.shape[1],
     )
-    weight = block.weight.flatten(2)[:, :, tap].repeat(1, 1, 4)
-    return table_rows, _merged(shares, torch.eye(len(shares), dtype=dtype, device=device), weight)
+    weight = draw.weight.flatten(2)[:, :, tap].repeat(1, 1, 4)
+    each = torch.eye(len(bilinear), dtype=dtype, device=device)
+    return table_rows, _merged(bilinear, each, weight)
 
 
-def corners(
+def _corners(
     position: Tensor, displaced: Tensor, length: int, padding: str
 ) -> tuple[Tensor, Tensor]:
-    """Two neighbouring pixels (2, ...) of each displaced position, and their shares (0 outside).
+    """Two neighbouring pixels (2, ...) of each displaced position, and their weights (0 outside).
 
-    Only the displacement is split into whole and fraction, so that no precision is lost far from
+    Only the displacement is split into integer and fraction, so that no precision is lost far from
     the first pixel.
     """
-    whole = displaced.floor()
-    after = displaced - whole
-    pixels = torch.stack((position + whole, position + whole + 1))
+    before = displaced.floor()
+    fraction = displaced - before
+    pixels = torch.stack((position + before, position + before + 1))
     pixels = wrap(pixels, length, padding).clamp(-1, length)
     inside = (pixels >= 0) & (pixels < length)
-    shares = torch.where(inside, torch.stack((1 - after, after)), 0)
-    return pixels.int(), shares
+    weights = torch.where(inside, torch.stack((1 - fraction, fraction)), 0)
+    return pixels.int(), weights

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .block import Contrast
+from ..options import ContrastPart
 
 FAR_AWAY = 2**23
 """Positions from here on count as outside: float32 has no fractions left (as in csrc/common.h)."""
-OUTSIDE = -2
-"""A position whose neighbours are outside, too."""
+INVALID = -2
+"""A position for what has none: its neighbours are outside of the image, too."""
 
 
 def wrap(position: Tensor, length: int, padding: str) -> Tensor:
@@ -30,7 +31,7 @@ def wrap(position: Tensor, length: int, padding: str) -> Tensor:
         period = max(2 * (length - 1), 1)
         position = position.abs().remainder(period)
         position = torch.minimum(position, period - position) if length > 1 else 0 * position
-    return torch.where(somewhere, position, OUTSIDE)
+    return torch.where(somewhere, position, INVALID)
 
 
 def pad_same(images: Tensor, kernel_size: int, padding: str) -> Tensor:
@@ -54,7 +55,7 @@ def axes(dims: int) -> tuple[int, ...]:
     return tuple(range(-dims, 0))
 
 
-def over_images(values: Tensor, dims: int) -> Tensor:
+def unsqueeze_spatial(values: Tensor, dims: int) -> Tensor:
     """Values (..., C) of channels, to broadcast over images with ``dims`` axes."""
     return values.reshape(*values.shape, *(1,) * dims)
 
@@ -66,11 +67,36 @@ def standardised(images: Tensor, eps: float, dims: int) -> Tensor:
     return (images - mean) * (variance + eps).rsqrt()
 
 
-def contrasted(images: Tensor, contrast: Contrast, dims: int) -> Tensor:
-    """Eq. 3: standardise, affine, tanh, those of them that ``contrast`` has."""
-    if contrast.standardise:
-        images = standardised(images, contrast.eps, dims)
-    if contrast.gamma is not None and contrast.beta is not None:
-        scale, shift = over_images(contrast.gamma, dims), over_images(contrast.beta, dims)
-        images = images * scale + shift
-    return images.tanh() if contrast.tanh else images
+def contrasted(
+    images: Tensor,
+    parts: Collection[ContrastPart],
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    eps: float,
+    dims: int,
+) -> Tensor:
+    """Eq. 3: standardise, affine with gamma and beta (..., C), tanh, those of them in ``parts``."""
+    if "standardise" in parts:
+        images = standardised(images, eps, dims)
+    if "affine" in parts and gamma is not None and beta is not None:
+        images = images * unsqueeze_spatial(gamma, dims) + unsqueeze_spatial(beta, dims)
+    return images.tanh() if "tanh" in parts else images
+
+
+def readable(tensor: Tensor) -> bool:
+    """Whether there are values, and reading them costs no synchronisation."""
+    plain = type(tensor) in (Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
+    return plain and tensor.device.type == "cpu"
+
+
+def active_taps(weight: Tensor) -> tuple[int, ...]:
+    """Taps whose weights matter at this precision: Gaussian smoothing makes most of them vanish.
+
+    ``weight`` is ``(C_out, C_in, k, k)``, of volumes with a third k.
+    """
+    taps = weight[0, 0].numel()
+    if not readable(weight):
+        return tuple(range(taps))
+    largest = weight.abs().amax((0, 1)).flatten()
+    threshold = largest.max() * torch.finfo(weight.dtype).eps / 16
+    return tuple((largest > threshold).nonzero().flatten().tolist()) or (taps // 2,)

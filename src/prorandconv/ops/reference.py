@@ -9,13 +9,16 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import product
 from operator import and_, mul
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from .block import Block, Contrast, Repeats
+from ..fields import Field
 from .formulas import contrasted, position_dtype, wrap
+
+if TYPE_CHECKING:
+    from ..draw import Draw
 
 
 def interpolated(images: Tensor, positions: Sequence[Tensor]) -> Tensor:
@@ -30,12 +33,12 @@ def interpolated(images: Tensor, positions: Sequence[Tensor]) -> Tensor:
     neighbours = [(position.floor(), position.floor() + 1) for position in positions]
     for corner in product(*neighbours):
         axes = list(zip(positions, corner, size, strict=True))
-        share = reduce(mul, (1 - (position - pixel).abs() for position, pixel, _ in axes))
+        nearness = reduce(mul, (1 - (position - pixel).abs() for position, pixel, _ in axes))
         inside = reduce(and_, ((pixel >= 0) & (pixel < side) for _, pixel, side in axes))
         nearest = (pixel.clamp(0, side - 1).long() for _, pixel, side in axes)
         place: tuple[Any, ...] = (..., *nearest)
-        share = torch.where(inside, share, 0).to(images.dtype)
-        sampled = sampled + images[place] * share
+        weight = torch.where(inside, nearness, 0).to(images.dtype)
+        sampled = sampled + images[place] * weight
     return sampled
 
 
@@ -60,18 +63,27 @@ def deform_conv(images: Tensor, weight: Tensor, offsets: Tensor, padding: str) -
     return result
 
 
-def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
+def apply(images: Tensor, draw: Draw) -> Tensor:
     """Repeat convolution (Eq. 2), standardisation, affine (Eq. 3) and tanh; differentiable."""
-    if not isinstance(repeats, int):
-        singles = [
-            apply(images[n : n + 1], block.of(n), contrast.of(n), times)
-            for n, times in enumerate(repeats)
-        ]
-        return torch.cat(singles)
-    offsets = block.offsets
+    if isinstance(draw.repeats, tuple):
+        singles = [apply(image[None], draw[n]) for n, image in enumerate(images)]
+        return torch.cat(singles) if singles else images
+    dims, options, offsets = draw.spatial_dims, draw.options, draw.offsets
+    if isinstance(offsets, Field):
+        offsets = offsets.dense()
     if offsets is None:
-        offsets = images.new_zeros(block.dims * block.taps, *block.size)
-    for _ in range(repeats):
-        convolved = deform_conv(images, block.weight, offsets, block.padding)
-        images = contrasted(convolved, contrast, block.dims)
+        offsets = images.new_zeros(dims * draw.kernel_size**dims, *images.shape[2:])
+    for _ in range(draw.repeats):
+        convolved = deform_conv(images, draw.weight, offsets, options.padding)
+        images = contrasted(convolved, options.contrast, draw.gamma, draw.beta, options.eps, dims)
     return images
+
+
+def status() -> str:
+    """Whether this engine can be used here."""
+    return "available"
+
+
+def unsupported_reason(images: Tensor, draw: Draw) -> str | None:
+    """Nothing is unsupported."""
+    return None

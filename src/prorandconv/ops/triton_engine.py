@@ -9,14 +9,18 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from .. import checks
 from ..errors import ProRandConvError
+from ..fields import Field
 from ..options import PADDINGS
-from .block import Block, Contrast, Repeats
+
+if TYPE_CHECKING:
+    from ..draw import Draw
 
 CHECKED = "checked in Triton's interpreter and compiled for sm_80 and sm_90; never run on hardware"
 """How far this engine is proven."""
@@ -36,8 +40,13 @@ _MERGED = 256
 """Statistics of so many tiles are merged at a time."""
 
 
-def unavailable() -> str | None:
-    """Why this engine cannot be used here, or None if it can."""
+def status() -> str:
+    """Whether this engine can be used here, and if not, why."""
+    reason = _missing()
+    return f"{reason or 'available'}; {CHECKED}"
+
+
+def _missing() -> str | None:
     if not _INSTALLED:
         return "Triton is not installed"
     if not INTERPRETED and not torch.cuda.is_available():
@@ -45,33 +54,33 @@ def unavailable() -> str | None:
     return None
 
 
-def refuses(images: Tensor, block: Block) -> str | None:
-    """Why this engine cannot serve a draw, in the form of what would be right; None if it can."""
+def unsupported_reason(images: Tensor, draw: Draw) -> str | None:
+    """Why this engine cannot apply a draw; None if it can."""
     if not _INSTALLED:
-        return "'eager' or 'auto': Triton is not installed"
-    if block.dims == 3:
-        return "'eager' or 'auto' for volumes: triton is for images"
+        return "Triton is not installed"
+    if draw.spatial_dims == 3:
+        return "triton is for images, not for volumes"
     device = "cpu" if INTERPRETED else "cuda"
-    for tensor in (images, block.weight):
+    for tensor in (images, draw.weight):
         if tensor.device.type != device or tensor.dtype != torch.float32:
-            given = f"{tensor.dtype} on {tensor.device}"
-            return f"'eager' or 'auto' for {given}: triton is float32 on {device}"
+            return f"triton is float32 on {device}, not {tensor.dtype} on {tensor.device}"
     return None
 
 
-def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
-    """Convolve, standardise, scale and squash ``repeats`` times, by two kernels each time."""
+def apply(images: Tensor, draw: Draw) -> Tensor:
+    """Convolve, standardise, scale and squash, by two kernels for each repetition."""
+    parts, repeats, offsets = draw.options.contrast, draw.repeats, draw.offsets
+    affine = (draw.gamma, draw.beta) if "affine" in parts else (None, None)
     result: Tensor = triton_block(
         images,
-        block.weight,
-        block.offsets,
-        contrast.gamma,
-        contrast.beta,
-        contrast.standardise,
-        contrast.tanh,
-        contrast.eps,
+        draw.weight,
+        offsets.dense() if isinstance(offsets, Field) else offsets,
+        *affine,
+        "standardise" in parts,
+        "tanh" in parts,
+        draw.options.eps,
         [repeats] if isinstance(repeats, int) else list(repeats),
-        block.padding,
+        draw.options.padding,
     )
     return result
 

@@ -11,10 +11,10 @@ import triton
 import triton.language as tl
 
 from .formulas import FAR_AWAY as _FAR_AWAY
-from .formulas import OUTSIDE as _OUTSIDE
+from .formulas import INVALID as _INVALID
 
 FAR_AWAY = tl.constexpr(_FAR_AWAY)
-OUTSIDE = tl.constexpr(_OUTSIDE)
+INVALID = tl.constexpr(_INVALID)
 
 
 @triton.jit
@@ -42,7 +42,7 @@ def _corners(position, displaced, length, PADDING: tl.constexpr):
     after = displaced - whole
     reached = position.to(tl.float32) + whole
     somewhere = tl.abs(reached) < FAR_AWAY
-    pixel = tl.where(somewhere, reached, OUTSIDE).to(tl.int32)
+    pixel = tl.where(somewhere, reached, INVALID).to(tl.int32)
     first, first_share = _corner(pixel, 1 - after, somewhere, length, PADDING)
     second, second_share = _corner(pixel + 1, after, somewhere, length, PADDING)
     return first, first_share, second, second_share

@@ -1,28 +1,29 @@
-"""The eager engine's way with volumes: tap by tap and slab by slab, as memory is scarce.
+"""Eager implementation for volumes: tap by tap and slab by slab, as memory is scarce.
 
-Offsets are short, so the samples of a tap lie between few whole shifts of the volume along each
-axis. They are sums of shifted views, weighted by hat functions, one axis after the other: memory is
-read in its own order, and nothing is gathered. Where offsets reach too far for that, or asking how
-far would wait for a device, ``grid_sample`` serves. Offsets that are made of waves are made for
-one tap and slab at a time.
+Offsets are short, so the samples of a tap lie between few integer shifts of the volume along each
+axis. They are sums of shifted views with interpolation weights, one axis after the other: memory is
+read in its own order, and nothing is gathered. Where offsets reach too far for that, or reading how
+far would wait for a device, ``grid_sample`` serves. A field is made for one tap and slab at a time.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import product
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..fields import Field
 from ..options import Size
-from .bands import contrasted_in_place
-from .block import Block, Contrast, Lazy, Repeats
-from .eager import active_taps, readable
-from .formulas import pad_same, position_dtype, wrap
+from .formulas import active_taps, pad_same, position_dtype, readable, wrap
+from .taps import contrasted_in_place
+
+if TYPE_CHECKING:
+    from ..draw import Draw
 
 _SLAB = 1 << 15
 """Voxels of a slab, but a row at least: its temporaries stay in cache, and each has its price."""
@@ -32,55 +33,50 @@ _Part = tuple[slice, slice, slice]
 """Planes, rows and columns of a slab."""
 
 
-def apply(images: Tensor, block: Block, contrast: Contrast, repeats: Repeats) -> Tensor:
-    """Convolve, standardise, scale and squash ``repeats`` times."""
-    if not isinstance(repeats, int):
-        singles = [
-            apply(images[n : n + 1], block.of(n), contrast.of(n), times)
-            for n, times in enumerate(repeats)
-        ]
-        return torch.cat(singles)
-    if block.given is not None and not isinstance(block.given, Tensor):
-        block = replace(block, given=block.given.in_pixels())
-    taps = active_taps(block.weight)
-    reach = _reach(block)
-    for _ in range(repeats):
-        convolved = _convolved(images, block, taps, reach)
-        images = contrasted_in_place(convolved, contrast, block.dims)
+def apply(images: Tensor, draw: Draw) -> Tensor:
+    """Convolve, standardise, scale and squash as often as the draw says."""
+    if isinstance(draw.repeats, tuple):
+        singles = [apply(image[None], draw[n]) for n, image in enumerate(images)]
+        return torch.cat(singles) if singles else images
+    taps, reach = active_taps(draw.weight), _reach(draw)
+    for _ in range(draw.repeats):
+        images = contrasted_in_place(_convolved(images, draw, taps, reach), draw)
     return images
 
 
-def _reach(block: Block) -> int | None:
-    """Whole voxels that no offset leaves; None if that is far, or not known here."""
-    if block.given is None:
+def _reach(draw: Draw) -> int | None:
+    """Voxels that no offset leaves; None if that is far, or not known here."""
+    offsets = draw.offsets
+    if offsets is None:
         return 0
-    farthest = block.reach
-    if farthest is None and readable(block.weight):
-        given = block.given
-        farthest = float(given.abs().max()) if isinstance(given, Tensor) else given.farthest()
-    return None if farthest is None or not farthest <= _FAR else math.ceil(farthest)
+    if isinstance(offsets, Field):
+        bound = offsets.bound() if readable(offsets.coefficients) else offsets.known_bound
+    else:
+        bound = float(offsets.abs().max()) if readable(offsets) else None
+    return None if bound is None or not bound <= _FAR else math.ceil(bound)
 
 
-def _convolved(images: Tensor, block: Block, taps: tuple[int, ...], reach: int | None) -> Tensor:
+def _convolved(images: Tensor, draw: Draw, taps: tuple[int, ...], reach: int | None) -> Tensor:
     """All taps sampled, then mixed: slab by slab."""
-    if block.given is None:
-        return F.conv3d(pad_same(images, block.kernel_size, block.padding), block.weight)
-    count, channels = images.shape[:2]
+    padding, side = draw.options.padding, draw.kernel_size
+    if draw.offsets is None:
+        return F.conv3d(pad_same(images, side, padding), draw.weight)
+    size, count, channels = tuple(images.shape[2:]), *images.shape[:2]
     if reach is None:
         source = images.to(position_dtype(images.device))
     else:
-        source = pad_same(images, block.kernel_size + 2 * reach, block.padding)
-    result = images.new_empty(count, len(block.weight), *block.size)
-    weight = block.weight.flatten(2)[:, :, list(taps)].transpose(1, 2).flatten(1)
+        source = pad_same(images, side + 2 * reach, padding)
+    result = images.new_empty(count, len(draw.weight), *size)
+    weight = draw.weight.flatten(2)[:, :, list(taps)].transpose(1, 2).flatten(1)
     scratch = _Scratch(images)
-    for part in _slabs(block.size):
+    for part in _slabs(size):
         slab = tuple(axis.stop - axis.start for axis in part)
         sampled = scratch.take("sampled", (count, len(taps), channels, *slab))
         for number, tap in enumerate(taps):
-            place = [tap // block.kernel_size**axis % block.kernel_size for axis in (2, 1, 0)]
-            offsets = _offsets(block.given[3 * tap : 3 * tap + 3], part)
+            place = [tap // side**axis % side for axis in (2, 1, 0)]
+            offsets = _offsets(draw.offsets[3 * tap : 3 * tap + 3], part)
             if reach is None:
-                sampled[:, number] = _by_grid(source, block, place, offsets, part)
+                sampled[:, number] = _by_grid(source, draw, place, offsets, part)
             else:
                 corner = [
                     axis.start + first + reach for axis, first in zip(part, place, strict=True)
@@ -106,10 +102,10 @@ def _slabs(size: Size) -> Iterator[_Part]:
         )
 
 
-def _offsets(fields: Tensor | Lazy, part: _Part) -> Tensor:
+def _offsets(fields: Tensor | Field, part: _Part) -> Tensor:
     """The offsets (3, ...) of a tap in a slab."""
     planes, rows, columns = part
-    if isinstance(fields, Tensor):
+    if not isinstance(fields, Field):
         return fields[:, planes, rows, columns]
     return fields.rows(planes, rows)
 
@@ -129,7 +125,7 @@ def _sum_shifts(
         corner: where in them the slab begins for a tap without offset.
         offsets: of the tap in the slab.
         reach: voxels that no offset leaves.
-        scratch: memory for what is computed on the way.
+        scratch: memory for intermediate results.
         result: where the samples (N, C, ...) go.
     """
     lowest, highest = -reach, reach
@@ -137,8 +133,8 @@ def _sum_shifts(
         low, high = offsets.aminmax()
         lowest, highest = math.floor(low), math.ceil(high)
     shifts = torch.arange(lowest, highest + 1, dtype=offsets.dtype, device=offsets.device)
-    hats = scratch.take("hats", (len(shifts), *offsets.shape))
-    torch.sub(offsets, shifts.view(-1, 1, 1, 1, 1), out=hats).abs_().neg_().add_(1).clamp_(min=0)
+    weights = scratch.take("weights", (len(shifts), *offsets.shape))
+    torch.sub(offsets, shifts.view(-1, 1, 1, 1, 1), out=weights).abs_().neg_().add_(1).clamp_(min=0)
 
     views = source
     for axis, (start, length) in enumerate(zip(corner, offsets.shape[1:], strict=True), start=2):
@@ -148,9 +144,9 @@ def _sum_shifts(
     for axis in (2, 1, 0):
         first, *others = views.unbind(axis + 2)
         views = scratch.take(f"sum over {axis}", first.shape) if axis else result
-        torch.mul(first, hats[0, axis], out=views)
+        torch.mul(first, weights[0, axis], out=views)
         for shift, view in enumerate(others, start=1):
-            views.addcmul_(view, hats[shift, axis])
+            views.addcmul_(view, weights[shift, axis])
 
 
 class _Scratch:
@@ -169,14 +165,14 @@ class _Scratch:
 
 
 def _by_grid(
-    source: Tensor, block: Block, place: Sequence[int], offsets: Tensor, part: _Part
+    source: Tensor, draw: Draw, place: Sequence[int], offsets: Tensor, part: _Part
 ) -> Tensor:
     """A tap's samples (N, C, ...) in a slab, from anywhere."""
     coordinates = []
-    for axis, side in enumerate(block.size):
+    for axis, side in enumerate(source.shape[2:]):
         here = torch.arange(part[axis].start, part[axis].stop, device=offsets.device)
-        here = here.view(-1, *(1,) * (block.dims - 1 - axis)) + place[axis]
-        position = offsets[axis].to(source.dtype) + (here - (block.kernel_size - 1) // 2)
-        coordinates.append((2 * wrap(position, side, block.padding) + 1) / side - 1)
+        here = here.view(-1, *(1,) * (2 - axis)) + place[axis] - draw.kernel_size // 2
+        position = wrap(offsets[axis].to(source.dtype) + here, side, draw.options.padding)
+        coordinates.append((2 * position + 1) / side - 1)
     grid = torch.stack(coordinates[::-1], -1).expand(len(source), -1, -1, -1, -1)
     return F.grid_sample(source, grid, align_corners=False)

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from prorandconv import shifts
 from prorandconv.lab.data.benchmarks.digits import FORMAT
 from prorandconv.lab.data.images import Images
 from prorandconv.lab.data.shifts import FAMILIES, LIMIT, all_shifted, shifted
+from prorandconv.stress import shifts
 
 
 def images(count=6, size=32):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from prorandconv import ProRandConv, RandConv
-from prorandconv.functional import move_labels
+from prorandconv.functional import warp_labels
 from prorandconv.lab.gallery import FIGURES
 from prorandconv.lab.gallery.blocks import GROWTH as REPEATS
 from prorandconv.lab.gallery.blocks import STEPS_REPEATS as MORE
@@ -41,7 +41,7 @@ def test_a_row_of_the_overview_repeats_the_seeds_first_draw(image):
     draw = ProRandConv().draw(image, torch.Generator().manual_seed(3))
     assert row.captions == ["original", *(f"L = {repeats}" for repeats in REPEATS)]
     for repeats, picture in zip((0, *REPEATS), row.pictures, strict=True):
-        expected = ProRandConv()(image, params=replace(draw, repeats=repeats))
+        expected = ProRandConv()(image, draw=replace(draw, repeats=repeats))
         assert np.array_equal(pixels(picture), pixels(shown(expected)))
 
 
@@ -52,7 +52,7 @@ def test_steps_lead_to_what_the_transform_makes_in_one_repetition_and_in_more(im
     assert not torch.equal(stages["convolve"], stages["deform"])
     assert stages["standardise"].std((-2, -1), correction=0).allclose(torch.ones(3), atol=1e-3)
     for name, repeats in {"tanh: L = 1": 1, **{f"L = {n}": n for n in MORE}}.items():
-        expected = augment(image, params=replace(params, repeats=repeats))
+        expected = augment(image, draw=replace(params, repeats=repeats))
         assert torch.allclose(stages[name], expected, atol=1e-4)
 
 
@@ -67,22 +67,25 @@ def test_offsets_of_a_column_differ_in_the_scale_alone(image):
     transform = ProRandConv(offsets=(1.0, 1.0), alpha=0.0)
     draw = transform.draw(image, torch.Generator().manual_seed(0))
     one, two = deformed(draw, 1.0, 10.0), deformed(draw, 2.0, 10.0)
-    assert torch.equal(one.offsets * 2, two.offsets)
+    assert torch.equal(one.offsets.dense() * 2, two.offsets.dense())
     assert torch.equal(one.weight, two.weight)
-    assert one.offsets.std((-2, -1), correction=0).allclose(torch.ones(18), atol=1e-4)
+    assert one.offsets.dense().std((-2, -1), correction=0).allclose(torch.ones(18), atol=1e-4)
 
 
 def test_a_low_exponent_is_rougher_than_a_high_one_with_the_same_numbers(image):
     draw = ProRandConv(offsets=(1.0, 1.0), alpha=0.0).draw(image)
-    rough, smooth = (deformed(draw, 1.0, alpha).offsets.diff().abs().mean() for alpha in (2, 10))
+    rough, smooth = (
+        deformed(draw, 1.0, alpha).offsets.dense().diff().abs().mean() for alpha in (2, 10)
+    )
     assert rough > 2 * smooth
 
 
 def test_arrows_point_where_the_offsets_do():
     draw = ProRandConv(offsets=(1.0, 1.0), alpha=0.0).draw(torch.zeros(3, 96, 96))
     still = deformed(draw, 0.0, 10.0)
-    to_the_right = still.offsets.clone()
-    to_the_right[9] = 1.0  # dx of the middle tap
+    coefficients = still.offsets.coefficients.clone()
+    coefficients[9, 0, 0] = 1.0  # dx of the middle tap
+    to_the_right = replace(still.offsets, coefficients=coefficients)
     before, after = (
         inked(arrows(replace(still, offsets=offsets), 4))
         for offsets in (still.offsets, to_the_right)
@@ -120,9 +123,9 @@ def test_a_draw_has_settled_when_a_repetition_changes_nothing(image):
 
 def test_moved_labels_are_outlined_where_the_draw_moves_them(image):
     draw = ProRandConv(repeats=10, offsets=(1.0, 1.0)).draw(image, torch.Generator().manual_seed(2))
-    augmented, classes = ProRandConv()(image, params=draw), shades(image)
+    augmented, classes = ProRandConv()(image, draw=draw), shades(image)
     assert classes.float().mean() == pytest.approx(0.5, abs=0.01)
-    moved = move_labels(classes, draw)
+    moved = warp_labels(classes, draw)
     assert not torch.equal(moved, classes)
     original, fixed, along, *_ = labels(image, 2).rows[0].pictures
     assert np.array_equal(pixels(original), pixels(outlined(image, classes)))

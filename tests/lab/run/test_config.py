@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prorandconv import ProRandConvError, sampler
+from prorandconv import ProRandConvError, transforms
 from prorandconv.lab.methods import method_class
 from prorandconv.lab.paper import changed_options
 from prorandconv.lab.run import config as config_module
@@ -221,7 +221,7 @@ def test_a_new_option_with_a_default_does_not_rename_older_runs():
 )
 def test_runs_keep_their_names(monkeypatch, benchmark, method, options, name):
     """If one fails, every user's finished runs of that kind would be trained again."""
-    monkeypatch.setattr(sampler, "DRAWING_VERSION", 2)
+    monkeypatch.setattr(transforms, "DRAWING_VERSION", 2)
     assert RunConfig.paper(benchmark, method=method, options=options).hash == name
 
 
@@ -254,7 +254,7 @@ def test_another_output_than_the_images_decide_is_a_change():
 
 def test_other_draws_of_the_same_seed_are_another_run(monkeypatch):
     before = RunConfig.paper("digits").hash
-    monkeypatch.setattr(sampler, "DRAWING_VERSION", sampler.DRAWING_VERSION + 1)
+    monkeypatch.setattr(transforms, "DRAWING_VERSION", transforms.DRAWING_VERSION + 1)
     assert RunConfig.paper("digits").hash != before
 
 

@@ -6,7 +6,7 @@ from prorandconv import stress
 from prorandconv.lab.data import ImageFormat
 from prorandconv.lab.data.images import Images
 from prorandconv.lab.stress.figures import ROWS, _chosen, failures
-from prorandconv.stress_cases import ORIGINAL
+from prorandconv.stress.cases import ORIGINAL
 
 FORMAT = ImageFormat(8, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5), base_augmentation=False)
 CLASSES = ("dark", "bright")

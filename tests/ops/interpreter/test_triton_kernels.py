@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 import torch
+from prorandconv.ops.block import Block, Contrast
 from torchvision import tv_tensors
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
 from prorandconv.ops import triton_engine
-from prorandconv.ops.block import Block, Contrast
 
 
 @pytest.fixture(autouse=True)
@@ -75,8 +75,8 @@ def test_parts_of_the_contrast_may_be_absent(parts, mode):
     x = torch.randn(2, 2, 5, 6)
     params = ProRandConv(kernel_size=1, repeats=2, mode=mode).draw(x)
     options = {"contrast": parts}
-    expected = functional.pro_rand_conv(x.double(), params, **options, engine="reference")
-    actual = functional.pro_rand_conv(x, params, **options, engine="triton")
+    expected = functional.apply(x.double(), params, **options, engine="reference")
+    actual = functional.apply(x, params, **options, engine="triton")
     torch.testing.assert_close(actual.double(), expected, atol=1e-5, rtol=1e-5)
 
 
@@ -99,15 +99,15 @@ def test_repetitions_follow_the_reference(options):
     if params.per_image:
         params = replace(params, repeats=(1, 2))
     padding = options.get("padding", "zeros")
-    expected = functional.pro_rand_conv(x.double(), params, padding=padding, engine="reference")
-    actual = functional.pro_rand_conv(x, params, padding=padding, engine="triton")
+    expected = functional.apply(x.double(), params, padding=padding, engine="reference")
+    actual = functional.apply(x, params, padding=padding, engine="triton")
     torch.testing.assert_close(actual.double(), expected, atol=1e-5, rtol=0)
 
 
 def test_images_whose_number_of_repetitions_is_0_stay_as_they_are():
     x = torch.randn(3, 1, 4, 5)
     params = ProRandConv(1, repeats=1, mode="sample").draw(x)
-    block = Block(params.weight, params.offsets, (4, 5), "zeros")
+    block = Block(params.weight, params.offsets.dense(), (4, 5), "zeros")
     contrast = Contrast(True, params.gamma, params.beta)
     repeats = (0, 1, 0)
     actual = ops.apply(x, block, contrast, repeats, "triton")
@@ -132,11 +132,11 @@ def test_half_precision_equals_the_reference_rounded(dtype):
     x = torch.randn(4, 2, 5, 6).to(dtype)
     augment = ProRandConv(1, repeats=2, p=0.5, engine="triton")
     params = augment.draw(x)
-    y = augment(x, params=params)
+    y = augment(x, draw=params)
     assert y.dtype == dtype
-    expected = functional.pro_rand_conv(x.double(), params, engine="reference")
+    expected = functional.apply(x.double(), params, engine="reference")
     torch.testing.assert_close(y.double(), expected, atol=8e-3, rtol=8e-3)
-    untouched = [n for n in range(4) if n not in params.chosen]
+    untouched = [n for n in range(4) if n not in params.selected]
     assert torch.equal(y[untouched], x[untouched])
 
 
@@ -145,15 +145,15 @@ def test_a_replay_is_the_same_bit_for_bit(mode):
     x = torch.randn(2, 1, 5, 33)
     augment = ProRandConv(1, repeats=2, mode=mode, engine="triton")
     params = augment.draw(x)
-    y = augment(x, params=params)
-    assert torch.equal(augment(x, params=params), y)
+    y = augment(x, draw=params)
+    assert torch.equal(augment(x, draw=params), y)
 
 
 def test_an_image_is_the_same_alone_and_in_a_batch():
     x = torch.randn(3, 1, 5, 9)
     augment = ProRandConv(1, repeats=2, engine="triton")
     params = augment.draw(x)
-    assert torch.equal(augment(x, params=params)[1:2], augment(x[1:2], params=params))
+    assert torch.equal(augment(x, draw=params)[1:2], augment(x[1:2], draw=params))
 
 
 def test_views_are_read_as_what_they_show():
@@ -168,8 +168,8 @@ def test_labels_move_as_with_any_engine():
     mask = tv_tensors.Mask(torch.randint(0, 5, (2, 8, 9)))
     options = {"kernel_size": 1, "repeats": 2, "offsets": (2.0, 2.0), "labels": "move"}
     params = ProRandConv(**options).draw(x)
-    image, moved = ProRandConv(**options, engine="triton")(x, mask, params=params)
-    other_image, other = ProRandConv(**options, engine="reference")(x, mask, params=params)
+    image, moved = ProRandConv(**options, engine="triton")(x, mask, draw=params)
+    other_image, other = ProRandConv(**options, engine="reference")(x, mask, draw=params)
     assert not torch.equal(moved, mask)
     assert torch.equal(moved, other)
     torch.testing.assert_close(image, other_image, atol=1e-5, rtol=0)
@@ -182,7 +182,7 @@ def test_compiled_code_passes_over_the_operator_without_a_graph_break(mode):
     params = ProRandConv(1, repeats=1, mode=mode).draw(x)
 
     def augment(x):
-        return 2 * functional.pro_rand_conv(x, params, engine="triton")
+        return 2 * functional.apply(x, params, engine="triton")
 
     expected = augment(x)
     compiled = torch.compile(augment, fullgraph=True, backend="aot_eager")
@@ -230,6 +230,6 @@ class TestRefusals:
 def test_ten_repetitions_stay_near_the_double_precision_reference():
     x = torch.rand(2, 3, 12, 33) * 2 - 1
     params = ProRandConv(repeats=10).draw(x)
-    expected = functional.pro_rand_conv(x.double(), params, engine="reference")
-    actual = functional.pro_rand_conv(x, params, engine="triton")
+    expected = functional.apply(x.double(), params, engine="reference")
+    actual = functional.apply(x, params, engine="triton")
     torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=0)

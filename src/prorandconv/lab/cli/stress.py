@@ -17,7 +17,7 @@ from ..options import OrDefault
 from .run import Loading, LoadingOptions
 
 if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
-    from ...robustness import Robustness
+    from ...stress import Robustness
     from ..data import Images
     from ..stress.model import Model
 
@@ -101,8 +101,8 @@ class Stress:
         return 0
 
     def _measured(self, model: Model, images: Images) -> Robustness:
-        from ...robustness import stress
-        from ...stress_cases import cases
+        from ...stress import stress
+        from ...stress.cases import cases
         from ..progress import progress
         from ..tasks import get_task
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from ... import shifts
+from ...stress import shifts
 from .augmentation import warp
 from .images import Images, stacked
 from .splits import fingerprint
@@ -30,7 +30,8 @@ SHIFT = 0.1
 def zoom_and_shift(pixels: Tensor, index: Tensor) -> Tensor:
     """Each image with its own small zoom and shift; its border goes on outside."""
     drawn = (
-        torch.stack([torch.rand(3, generator=shifts.drawing(i)) for i in index.tolist()]) * 2 - 1
+        torch.stack([torch.rand(3, generator=shifts.generator_for(i)) for i in index.tolist()]) * 2
+        - 1
     )
     maps = torch.zeros(len(pixels), 2, 3)
     maps[:, 0, 0] = maps[:, 1, 1] = ZOOM ** drawn[:, 0]

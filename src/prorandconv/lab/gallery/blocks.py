@@ -11,9 +11,9 @@ from PIL import Image
 from torch import Tensor
 
 from ... import ProRandConv, RandConv, functional
+from ...draw import Draw
 from ...functional import gaussian_window
 from ...options import ContrastPart
-from ...params import ProRandConvParams, RandConvParams
 from ..sheets import Row, Sheet, shown
 
 GROWTH = (1, 2, 3, 4, 6, 8, 10)
@@ -30,14 +30,14 @@ def overview(image: Tensor, seed: int) -> Sheet:
     rows = []
     for number in range(SINGLE):
         params = single.draw(image, generator)
-        pictures = [shown(single(image, params=trimmed(params, 2 * n + 1))) for n in GROWTH]
+        pictures = [shown(single(image, draw=trimmed(params, 2 * n + 1))) for n in GROWTH]
         captions = ["original", *(f"k = {2 * n + 1}" for n in GROWTH)] if not number else []
         rows.append(Row(f"RandConv\ndraw {number}", [original, *pictures], captions))
     augment = ProRandConv()
     generator.manual_seed(seed)
     for number in range(PROGRESSIVE):
         draw = augment.draw(image, generator)
-        pictures = [shown(augment(image, params=replace(draw, repeats=n))) for n in GROWTH]
+        pictures = [shown(augment(image, draw=replace(draw, repeats=n))) for n in GROWTH]
         captions = ["original", *(f"L = {n}" for n in GROWTH)] if not number else []
         rows.append(Row(f"Pro-RandConv\ndraw {number}", [original, *pictures], captions))
     notes = [
@@ -47,7 +47,7 @@ def overview(image: Tensor, seed: int) -> Sheet:
     return Sheet("One large random kernel, or a small block repeated (Fig. 2)", rows, notes)
 
 
-def trimmed(params: RandConvParams, kernel_size: int) -> RandConvParams:
+def trimmed(params: Draw, kernel_size: int) -> Draw:
     """The middle of a draw's kernel, scaled as a kernel of that size is drawn."""
     largest = params.weight.shape[-1]
     edge = (largest - kernel_size) // 2
@@ -71,7 +71,7 @@ def steps(image: Tensor, seed: int) -> Sheet:
     return Sheet("One repetition, step by step, and more of them", rows, notes)
 
 
-def by_stage(image: Tensor, params: ProRandConvParams) -> dict[str, Tensor]:
+def by_stage(image: Tensor, params: Draw) -> dict[str, Tensor]:
     """What a draw makes of an image, by name, in the order of the computation."""
     assert params.offsets is not None
     batch = image[None]
@@ -87,7 +87,7 @@ def by_stage(image: Tensor, params: ProRandConvParams) -> dict[str, Tensor]:
     }
     for repeats in STEPS_REPEATS:
         again = replace(params, repeats=repeats)
-        stages[f"L = {repeats}"] = functional.pro_rand_conv(batch, again)
+        stages[f"L = {repeats}"] = functional.apply(batch, again)
     return {name: result[0] for name, result in stages.items()}
 
 
@@ -124,7 +124,7 @@ def contrast(image: Tensor, seed: int) -> Sheet:
     return Sheet("Contrast diversification (Fig. 7 (a) to (c))", rows, notes)
 
 
-def _columns(image: Tensor, draw: ProRandConvParams, by: str) -> Iterator[tuple[str, Image.Image]]:
+def _columns(image: Tensor, draw: Draw, by: str) -> Iterator[tuple[str, Image.Image]]:
     """Captions and pictures: by σ_γ or σ_β, or else by the parts that are switched on."""
     assert draw.gamma is not None
     assert draw.beta is not None
@@ -132,11 +132,12 @@ def _columns(image: Tensor, draw: ProRandConvParams, by: str) -> Iterator[tuple[
         for deviation in DEVIATIONS:
             gamma, beta = (deviation, STD) if by == "γ" else (STD, deviation)
             params = replace(draw, gamma=draw.gamma * gamma, beta=draw.beta * beta)
-            yield f"σ_{by} = {deviation:g}", shown(ProRandConv()(image, params=params))
+            yield f"σ_{by} = {deviation:g}", shown(ProRandConv()(image, draw=params))
         return
     params = replace(draw, gamma=draw.gamma * STD, beta=draw.beta * STD)
     for name, parts in PARTS.items():
-        yield name, shown(ProRandConv(contrast=parts)(image, params=params))
+        options = ProRandConv(contrast=parts).draw(image).options
+        yield name, shown(ProRandConv()(image, draw=replace(params, options=options)))
 
 
 WIDTHS = (0.01, 0.3, 0.5, 0.7, 1.0, 2.0, math.inf)
@@ -153,7 +154,7 @@ def smoothing(image: Tensor, seed: int) -> Sheet:
         draw = augment.draw(image, generator)
         windows = [gaussian_window(draw.weight.shape[-1], width) for width in WIDTHS]
         pictures = [
-            shown(augment(image, params=replace(draw, weight=draw.weight * window)))
+            shown(augment(image, draw=replace(draw, weight=draw.weight * window)))
             for window in windows
         ]
         name = f"draw {number}\nL = {draw.repeats}"
@@ -177,7 +178,7 @@ def draws(image: Tensor, seed: int) -> Sheet:
     augment = ProRandConv()
     generator = torch.Generator().manual_seed(seed)
     drawn = [augment.draw(image, generator) for _ in range(COLUMNS * ROWS - 1)]
-    pictures = [shown(image), *(shown(augment(image, params=params)) for params in drawn)]
+    pictures = [shown(image), *(shown(augment(image, draw=params)) for params in drawn)]
     captions = ["original", *(f"{i}: L = {params.repeats}" for i, params in enumerate(drawn))]
     rows = []
     for begin in range(0, len(pictures), COLUMNS):
@@ -191,8 +192,8 @@ def draws(image: Tensor, seed: int) -> Sheet:
     return Sheet(f"The first {len(drawn)} draws of Pro-RandConv", rows, notes)
 
 
-def settled(augment: ProRandConv, image: Tensor, params: ProRandConvParams) -> bool:
+def settled(augment: ProRandConv, image: Tensor, params: Draw) -> bool:
     """Whether repetitions beyond the first few hardly change the picture."""
-    before = augment(image, params=replace(params, repeats=EARLY))
-    after = augment(image, params=replace(params, repeats=EARLY + 1))
+    before = augment(image, draw=replace(params, repeats=EARLY))
+    after = augment(image, draw=replace(params, repeats=EARLY + 1))
     return float((after - before).abs().mean()) < STILL * 2

@@ -12,9 +12,9 @@ from torch import Tensor
 from torchvision.transforms.v2 import functional as tvf
 
 from ... import ProRandConv
-from ...functional import move_labels
-from ...params import ProRandConvParams
-from ...synthesis import Noise
+from ...draw import Draw
+from ...fields import Field, field_of
+from ...functional import warp_labels
 from ..sheets import Row, Sheet, shown
 
 SCALES = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
@@ -43,7 +43,7 @@ def offsets(image: Tensor, seed: int) -> Sheet:
             made = [deformed(draw, *setting) for setting in columns.values()]
             name, captions = f"({part}) draw {number}", () if number else tuple(columns)
             rows.append(Row(f"{name}\n× {longer}", [arrows(one, longer) for one in made], captions))
-            pictures = [shown(augment(image, params=params)) for params in made]
+            pictures = [shown(augment(image, draw=params)) for params in made]
             rows.append(Row(f"{name}\nL = {draw.repeats}", pictures))
     notes = [
         f"A draw has one set of normal numbers: columns differ in σ_Δ (α = {EXPONENT:g}) or in α "
@@ -54,18 +54,18 @@ def offsets(image: Tensor, seed: int) -> Sheet:
     return Sheet("Deformable offsets (Fig. 7 (e) and (f))", rows, notes)
 
 
-def deformed(draw: ProRandConvParams, scale: float, exponent: float) -> ProRandConvParams:
+def deformed(draw: Draw, scale: float, exponent: float) -> Draw:
     """A draw whose offsets have another deviation in pixels and another spectrum."""
-    assert isinstance(draw.fields, Noise)
-    fields = replace(draw.fields, alpha=exponent)
-    return replace(draw, offsets=fields.made() * scale)
+    assert isinstance(draw.offsets, Field)
+    noise, sigma = draw.offsets.coefficients, torch.tensor(scale)
+    return replace(draw, offsets=field_of(noise, draw.offsets.size, exponent, sigma))
 
 
-def arrows(params: ProRandConvParams, longer: float) -> Image.Image:
+def arrows(params: Draw, longer: float) -> Image.Image:
     """The offsets of the kernel's middle tap as arrows, drawn longer than they are."""
-    assert params.offsets is not None
+    assert isinstance(params.offsets, Field)
     middle = params.weight.shape[-1] ** 2 // 2
-    field = params.offsets[2 * middle : 2 * middle + 2]
+    field = params.offsets[2 * middle : 2 * middle + 2].dense()
     height, width = field.shape[-2:]
     picture = Image.new("RGB", (width, height), "#f4f4f4")
     pen = ImageDraw.Draw(picture)
@@ -111,13 +111,13 @@ def labels(image: Tensor, seed: int) -> Sheet:
         draw = augment.draw(image, generator)
         bent = shared.draw(image, torch.Generator().manual_seed(seed + number))
         bent = replace(bent, weight=draw.weight, gamma=draw.gamma, beta=draw.beta)
-        own, whole = augment(image, params=draw), shared(image, params=bent)
+        own, whole = augment(image, draw=draw), shared(image, draw=bent)
         pictures = {
             "original": outlined(image, classes),
             "labels fixed": outlined(own, classes),
-            "labels moved": outlined(own, move_labels(classes, draw)),
+            "labels warped": outlined(own, warp_labels(classes, draw)),
             "shared, fixed": outlined(whole, classes),
-            "shared, moved": outlined(whole, move_labels(classes, bent)),
+            "shared, warped": outlined(whole, warp_labels(classes, bent)),
         }
         captions = () if number else tuple(pictures)
         rows.append(Row(f"draw {number}\nL = {REPEATED}", list(pictures.values()), captions))

@@ -10,7 +10,7 @@ from PIL import Image
 from torch import Tensor
 
 from ... import ProRandConv, RandConv
-from ...functional import pro_rand_conv, random_conv
+from ...functional import apply, random_conv
 from ..sheets import Row, Sheet
 from .blocks import trimmed
 
@@ -81,7 +81,7 @@ def blocks(x: Tensor, seed: int) -> Iterator[list[tuple[Tensor, Tensor]]]:
         once = replace(draw, repeats=1)
         results = [x]
         for _ in range(REPEATS[-1]):
-            results.append(pro_rand_conv(results[-1], once))
+            results.append(apply(results[-1], once))
         yield [(x, results[repeats]) for repeats in REPEATS]
 
 

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from typing_extensions import Self
 
 from ... import ProRandConv
-from ...block_transform import EPS
 from ...errors import require
-from ...functional import ContrastPart, Padding, move_labels
+from ...functional import ContrastPart, Padding, warp_labels
 from ...selection import Strategy
+from ...transforms import EPS
 from ..data import ImageFormat
 from ..data.scenes import IGNORED
 from ..options import OffsetsRange, OrDefault, RangeOrNone, WeightStd
@@ -113,7 +113,7 @@ class ProRandConvMethod(Augmenting):
     def augmentation(self, format: ImageFormat) -> Augment:
         """The random convolution block."""
         augment = self._transform(format)
-        return lambda x, generator: augment(x, params=augment.draw(x, generator))
+        return lambda x, generator: augment(x, draw=augment.draw(x, generator))
 
     def labelled_augmentation(self, format: ImageFormat) -> LabelledAugment:
         """The same block for images and, if they are to move, for the labels of their pixels."""
@@ -123,7 +123,7 @@ class ProRandConvMethod(Augmenting):
 
         def moved(x: Tensor, y: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
             params = augment.draw(x, generator)
-            return augment(x, params=params), move_labels(y, params, ignore_index=IGNORED)
+            return augment(x, draw=params), warp_labels(y, params, ignore_index=IGNORED)
 
         return moved
 

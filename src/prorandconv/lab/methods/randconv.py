@@ -53,7 +53,7 @@ class RandConvMethod(Method):
         """One view."""
         options = shared_options(self, RandConv)
         augment = RandConv(**options | {"identity": 0.0 if self.mix else self.identity})
-        return lambda x, generator: augment(x, params=augment.draw(x, generator))
+        return lambda x, generator: augment(x, draw=augment.draw(x, generator))
 
     @property
     def style(self) -> Style:

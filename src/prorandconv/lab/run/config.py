@@ -385,7 +385,7 @@ class RunConfig:
         identity, the user's code by its source. The number of processes counts: each draws its own
         augmentation.
         """
-        from ...sampler import DRAWING_VERSION
+        from ...transforms import DRAWING_VERSION
 
         uncounted = (*PATH_FIELDS, "devices", "nodes", "options", "data")
         counted = {k: v for k, v in changed(self).items() if k not in uncounted}

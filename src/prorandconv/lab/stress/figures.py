@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
 
-from ...robustness import Robustness
-from ...shifts import FAMILIES
-from ...stress_cases import ORIGINAL, Case, stressed
+from ...stress import Robustness
+from ...stress.cases import ORIGINAL, Case, stressed
+from ...stress.shifts import FAMILIES
 from ..data import Images
 from ..data.augmentation import normalise
 from ..methods.augmenting import to_pixels

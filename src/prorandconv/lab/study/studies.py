@@ -517,7 +517,7 @@ def hyperparameters(scenarios: Scenarios) -> Tables:
 def option(name: str, value: float, one: Scenario) -> dict[str, Any]:
     """A hyper-parameter as options; a default by image size leaves the run the default one."""
     if name == "offsets":
-        from ...block_transform import offset_range
+        from ...transforms import offset_range
 
         size = one.benchmark.image_size
         return {} if offset_range(size, size)[1] == value else {name: sigma(value)}
@@ -526,7 +526,7 @@ def option(name: str, value: float, one: Scenario) -> dict[str, Any]:
 
 def sigma(largest: float) -> list[float]:
     """The range of a σ that is drawn for each block."""
-    from ...block_transform import EPS  # only here: the list of studies must not wait for torch
+    from ...transforms import EPS  # only here: the list of studies must not wait for torch
 
     return [EPS, largest]
 

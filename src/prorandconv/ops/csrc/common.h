@@ -58,37 +58,6 @@ struct Call {
     }
 };
 
-// Displacements (2, H, W), y and x in pixels: out is the step, and after it what happened before,
-// sampled where the step leads. With zeros, pixels that leave the image stay where they left it; else
-// the border of what happened before goes on outside.
-struct Follow {
-    const float *step, *before;
-    float *out;
-    int height, width;
-    bool zeros;
-};
-
-// Labels (fields, maps, H, W) of so many bytes, each taken from the pixel nearest to where a
-// displacement (fields, 2, H, W), y and x in pixels, leads; outside it is `fill`.
-struct Move {
-    const void *labels;
-    void *out;
-    const float *field;
-    int64_t maps;
-    int height, width, bytes;
-    uint64_t fill;
-};
-
-// Steps (draws, 2, H, W) that are repeated, each so many times: out has where they lead.
-struct Repeat {
-    const float *steps;
-    float *out;
-    const int64_t *repeats;
-    int64_t draws;
-    int height, width;
-    bool zeros;
-};
-
 // The same index for a position outside the image, or -1 where the padding is zero.
 inline int pad_index(int i, int size, int padding) {
     if (i >= 0 && i < size) return i;

@@ -14,7 +14,6 @@ namespace PRC_NAMESPACE {
 #include "statistics.h"
 
 #include "spans.h"
-#include "displaced.h"
 #include "pixel_lanes.h"
 #if PRC_LANES < 16  // with wider vectors it was slower where it was tried
 #include "operator.h"

@@ -2,6 +2,7 @@
 // the workspace. The mathematics is in kernel.h, which is compiled once per instruction set.
 #include <dlfcn.h>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 #include <pthread.h>
@@ -27,6 +28,11 @@
 #define PRC_END_TARGET PRC_PRAGMA(GCC pop_options)
 #endif
 #define PRC_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__) && __clang_major__ >= 18 && __clang_major__ <= 21
+#define PRC_AVX512 "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,evex512"  // vectors of 512 bits
+#else
+#define PRC_AVX512 "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"
+#endif
 
 // The fallback on x86 stands for machines of before 2013: it is kept small rather than fast.
 #if defined(__x86_64__)
@@ -50,7 +56,7 @@ PRC_BEGIN_TARGET("avx2,fma")
 #undef PRC_LANES
 #undef PRC_NAMESPACE
 PRC_END_TARGET
-PRC_BEGIN_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
+PRC_BEGIN_TARGET(PRC_AVX512)
 #define PRC_LANES 16
 #define PRC_NAMESPACE avx512
 #include "kernel.h"
@@ -78,7 +84,6 @@ struct alignas(64) WorkspaceHeader {
 namespace {
 
 constexpr size_t HUGE_PAGE = size_t(2) << 20;
-constexpr int64_t MIN_PIXELS_OF_BANDS = 1 << 14;
 constexpr size_t MAX_KEPT = size_t(64) << 20;
 
 // One slot and an atomic exchange instead of a lock: a lock held by another thread at the moment
@@ -184,51 +189,54 @@ void run_parallel(int threads, Task task, void *argument) {
 namespace {
 
 using Kernel = int (*)(const Call &);
-template <typename Work>
-using OnRows = void (*)(const Work &, int64_t first, int64_t last);
 
 struct Engine {
     const char *name;
     Kernel few_images, many_images;
-    OnRows<Follow> follow;
-    OnRows<Move> move;
 
     int apply(const Call &call) const {
         return call.images <= FEW_IMAGES ? few_images(call) : many_images(call);
     }
 };
 
+#if defined(__x86_64__)
+// Vector instructions that the processor has and the system saves. __builtin_cpu_supports needs a
+// runtime library that not every compiler links into a shared library.
+struct Instructions {
+    bool avx2 = false, avx512 = false;
+
+    Instructions() {
+        unsigned a, b, c, d, saved, unused;
+        constexpr unsigned BASIC = bit_OSXSAVE | bit_AVX | bit_FMA;
+        constexpr unsigned WIDE = bit_AVX512F | bit_AVX512VL | bit_AVX512BW | bit_AVX512DQ;
+        if (!__get_cpuid(1, &a, &b, &c, &d) || (c & BASIC) != BASIC) return;
+        asm volatile("xgetbv" : "=a"(saved), "=d"(unused) : "c"(0));
+        if ((saved & 0x06) != 0x06 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return;
+        avx2 = b & bit_AVX2;
+        avx512 = avx2 && (b & WIDE) == WIDE && (saved & 0xe0) == 0xe0;
+    }
+};
+#endif
+
 // The engines that this machine can run, the fastest first.
 struct Engines {
     Engine known[3];
     int count = 0;
-    char names[32] = "";
 
     Engines() {
 #if defined(__x86_64__)
-        __builtin_cpu_init();
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-            __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-            add({"avx512", avx512::apply_pixels, avx2::apply_images,
-                 avx512::follow_rows, avx512::move_rows});
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-            add({"avx2", avx2::apply_pixels, avx2::apply_images,
-                 avx2::follow_rows, avx2::move_rows});
+        const Instructions has;
+        if (has.avx512) add({"avx512", avx512::apply_pixels, avx2::apply_images});
+        if (has.avx2) add({"avx2", avx2::apply_pixels, avx2::apply_images});
 #endif
 #if defined(__ARM_NEON)
         const char *plain = "neon";
 #else
         const char *plain = "generic";
 #endif
-        add({plain, generic::apply_pixels, generic::apply_images, generic::follow_rows,
-             generic::move_rows});
+        add({plain, generic::apply_pixels, generic::apply_images});
     }
-    void add(const Engine &engine) {
-        known[count++] = engine;
-        if (count > 1) std::strcat(names, " ");
-        std::strcat(names, engine.name);
-    }
+    void add(const Engine &engine) { known[count++] = engine; }
     const Engine &chosen() const {
         const char *wanted = std::getenv("PRORANDCONV_ISA");
         for (int i = 0; wanted && i < count; i++)
@@ -237,13 +245,9 @@ struct Engines {
     }
 };
 
-const Engines &engines() {
-    static const Engines all;
-    return all;
-}
-
 const Engine &engine() {
-    static const Engine &chosen = engines().chosen();
+    static const Engines all;
+    static const Engine &chosen = all.chosen();
     return chosen;
 }
 
@@ -290,95 +294,14 @@ void each_task(void *argument, int thread, int) {
     for (auto &kept : own.kept) std::free(kept.load());
 }
 
-// Rows of pixels that do not depend on each other: each thread takes a band of them.
-template <typename Work>
-struct Bands {
-    const Work &work;
-    OnRows<Work> rows;
-    int64_t count;
-};
-
-template <typename Work>
-void band_task(void *argument, int thread, int threads) {
-    const Bands<Work> &bands = *static_cast<Bands<Work> *>(argument);
-    bands.rows(bands.work, bands.count * thread / threads, bands.count * (thread + 1) / threads);
-}
-
-template <typename Work>
-void in_bands(const Work &work, OnRows<Work> rows, int64_t count, int64_t pixels, int threads) {
-    Bands<Work> bands{work, rows, count};
-    run_parallel(pixels < MIN_PIXELS_OF_BANDS ? 1 : threads, band_task<Work>, &bands);
-}
-
-// One draw: 1, 2, 4, ... repetitions at once, so that ten of them are four samplings.
-int repeat_draw(const Repeat &all, int64_t draw, int threads, Workspaces &workspaces) {
-    const size_t floats = 2 * size_t(all.height) * all.width, bytes = floats * sizeof(float);
-    const float *power = all.steps + draw * floats;
-    float *out = all.out + draw * floats;
-    char *memory = acquire_workspace(3 * bytes + 256, workspaces, PLAN);
-    if (!memory) return OUT_OF_MEMORY;
-    Carver carver{memory};
-    float *powers[2] = {carver.take<float>(floats), carver.take<float>(floats)};
-    float *totals[2] = {out, carver.take<float>(floats)};
-    auto follow = [&](const float *step, const float *before, float *to) {
-        const Follow work{step, before, to, all.height, all.width, all.zeros};
-        in_bands(work, engine().follow, all.height, int64_t(floats), threads);
-    };
-    const float *total = nullptr;
-    int next_power = 0, next_total = 0;
-    for (int64_t left = all.repeats[draw]; left; left >>= 1) {
-        if ((left & 1) && total) {
-            follow(power, total, totals[next_total]);
-            total = totals[next_total];
-            next_total ^= 1;
-        } else if (left & 1) {
-            total = power;
-            // A power that is the total is not to be written over.
-            if (power == powers[0] || power == powers[1]) {
-                std::memcpy(totals[0], power, bytes);
-                total = totals[0], next_total = 1;
-            }
-        }
-        if (left > 1) {
-            follow(power, power, powers[next_power]);
-            power = powers[next_power];
-            next_power ^= 1;
-        }
-    }
-    if (!total)
-        std::memset(out, 0, bytes);
-    else if (total != out)
-        std::memcpy(out, total, bytes);
-    release_workspace(memory, workspaces, PLAN);
-    return OK;
-}
-
-struct EachRepeat {
-    const Repeat &all;
-    std::atomic<int64_t> next{0};
-    std::atomic<int> status{OK};
-};
-
-void repeat_task(void *argument, int, int) {
-    EachRepeat &each = *static_cast<EachRepeat *>(argument);
-    Workspaces own;
-    for (int64_t draw; (draw = each.next++) < each.all.draws;)
-        if (const int status = repeat_draw(each.all, draw, 1, own)) each.status = status;
-    for (auto &kept : own.kept) std::free(kept.load());
-}
-
-bool fits(int64_t count, int64_t h, int64_t w) {
-    return count >= 0 && h >= 1 && w >= 1 && h <= MAX_SIZE && w <= MAX_SIZE && h * w <= INT32_MAX;
-}
-
 }  // namespace
 }  // namespace prorandconv
 
 extern "C" {
 
-// The instruction set in use, and all that this machine has, separated by spaces.
+// The instruction set in use: the best that the machine has, or that of the environment variable
+// PRORANDCONV_ISA, with which the sanitizers run over all of them.
 const char *prc_isa(void) { return prorandconv::engine().name; }
-const char *prc_isas(void) { return prorandconv::engines().names; }
 
 // images <- tanh(gamma * standardise(deform_conv2d(images)) + beta), `repeats` times.
 // x, out: (n, c, h, w), may be the same memory; offsets: (2 k k, h, w) or NULL for none; or with
@@ -429,34 +352,5 @@ int prc_apply(const float *x, float *out, int64_t n, int64_t c, int64_t h, int64
     Each each{call, repeats};
     run_parallel(int(n < call.threads ? (n > 0 ? n : 1) : call.threads), each_task, &each);
     return each.status;
-}
-
-// See Repeat: steps, out: (n, 2, h, w), memory of their own; repeats: n numbers >= 0. Returns as
-// prc_apply does.
-int prc_repeat(const float *steps, float *out, int64_t n, int64_t h, int64_t w,
-               const int64_t *repeats, int zeros, int threads) {
-    using namespace prorandconv;
-    if (!fits(n, h, w)) return UNSUPPORTED;
-    for (int64_t i = 0; i < n; i++)
-        if (repeats[i] < 0) return UNSUPPORTED;
-    ask_for_huge_pages(out, size_t(2 * n * h * w) * sizeof(float));
-    const Repeat all{steps, out, repeats, n, int(h), int(w), zeros != 0};
-    threads = threads < 1 ? 1 : threads;
-    if (n == 1) return repeat_draw(all, 0, threads, kept_workspaces);
-    EachRepeat each{all};
-    run_parallel(n * h * w < MIN_PIXELS_OF_BANDS ? 1 : threads, repeat_task, &each);
-    return each.status;
-}
-
-// See Move: labels, out: (n, m, h, w) of 1, 2, 4 or 8 bytes each; field: (n, 2, h, w).
-int prc_move(const void *labels, void *out, const float *field, int64_t n, int64_t m, int64_t h,
-             int64_t w, int bytes, uint64_t fill, int threads) {
-    using namespace prorandconv;
-    if (!fits(n, h, w) || m < 0 || (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8))
-        return UNSUPPORTED;
-    ask_for_huge_pages(out, size_t(n * m * h * w) * size_t(bytes));
-    const Move work{labels, out, field, m, int(h), int(w), bytes, fill};
-    in_bands(work, engine().move, n * h, n * m * h * w, threads < 1 ? 1 : threads);
-    return OK;
 }
 }

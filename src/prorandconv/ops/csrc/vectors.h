@@ -75,17 +75,6 @@ PRC_INLINE IntVector counted() {  // 0, 1, 2, ...
     for (int i = 0; i < LANES; i++) v[i] = i;
     return v;
 }
-PRC_INLINE Vector gather(const float *from, IntVector places) {
-#if PRC_LANES == 16
-    return (Vector)_mm512_i32gather_ps((__m512i)places, from, 4);
-#elif PRC_LANES == 8
-    return (Vector)_mm256_i32gather_ps(from, (__m256i)places, 4);
-#else
-    Vector v;
-    for (int i = 0; i < LANES; i++) v[i] = from[places[i]];
-    return v;
-#endif
-}
 PRC_INLINE float sum_of(Vector v) {
     for (int half = LANES / 2; half; half /= 2)
         for (int i = 0; i < half; i++) v[i] += v[i + half];

@@ -10,15 +10,15 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from . import checks
-from .errors import ProRandConvError
+from .. import checks
+from ..errors import ProRandConvError
+from .cases import COMPONENTS, ORIGINAL, REPEATS, Case, cases, stressed
 from .shifts import STRENGTHS
-from .stress_cases import COMPONENTS, ORIGINAL, REPEATS, Case, cases, stressed
 
 
 @dataclass(frozen=True)
 class Robustness:
-    """What a network took changed images for. All accuracies are in per cent."""
+    """Predictions of a network on changed images. All accuracies are in per cent."""
 
     labels: Tensor
     """the right classes, int64 ``(N,)``"""
@@ -114,7 +114,7 @@ def stress(
 ) -> Robustness:
     """Measure a classifier on images under Pro-RandConv and under shifts.
 
-    Every network is asked about the same images: the draws are those of the seeds ``seed``,
+    Every network sees the same images: the draws are those of the seeds ``seed``,
     ``seed + 1`` and so on, whatever the size of batches, and noise depends on an image's position
     in the loader alone. So networks can be compared, if the loader keeps its order, also those of
     another normalisation: the block works on pixels in [-1, 1], and the result is normalised as the
@@ -141,10 +141,12 @@ def stress(
         >>> result.repeats[0], result.shifts["invert"]
         (100.0, (100.0, 0.0, 0.0))
     """
-    checks.whole_number("draws", draws)
-    if type(seed) is not int:
-        raise ProRandConvError.about("seed", seed, "a whole number")
-    means, stds = checks.normalisation(checks.plain(mean), checks.plain(std))
+    checks.integer("draws", draws)
+    checks.integer("seed", seed, None)
+    means, stds = (
+        checks.normalisation(name, checks.to_python(value))
+        for name, value in (("mean", mean), ("std", std))
+    )
     place = _device_of(network) if device is None else torch.device(device)
     labels: list[Tensor] = []
     predicted: dict[Case, list[Tensor]] = {case: [] for case in cases(draws)}
@@ -201,10 +203,10 @@ def _checked(loader: Iterable[Any]) -> Iterator[tuple[Tensor, Tensor]]:
             got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
             raise ProRandConvError.about("loader", got, "images (N, 1 or 3, H, W)")
         checks.images(x)
-        whole = isinstance(y, Tensor) and not (y.is_floating_point() or y.is_complex())
-        if not whole or y.shape != x.shape[:1]:
+        integers = isinstance(y, Tensor) and not (y.is_floating_point() or y.is_complex())
+        if not integers or y.shape != x.shape[:1]:
             labels = (tuple(y.shape), y.dtype) if isinstance(y, Tensor) else type(y).__name__
-            raise ProRandConvError.about("loader", labels, f"whole-number labels ({len(x)},)")
+            raise ProRandConvError.about("loader", labels, f"integer labels ({len(x)},)")
         if len(x):
             yield x, y
 

@@ -24,7 +24,7 @@ def blur(pixels: Tensor, index: Tensor, strength: float = 1 / 40) -> Tensor:
 
 def noise(pixels: Tensor, index: Tensor, strength: float = 0.1) -> Tensor:
     """Gaussian noise, another one for each image; strength is its standard deviation for [0, 1]."""
-    drawn = [torch.randn(pixels.shape[1:], generator=drawing(i)) for i in index.tolist()]
+    drawn = [torch.randn(pixels.shape[1:], generator=generator_for(i)) for i in index.tolist()]
     return _rounded(pixels + 255 * strength * torch.stack(drawn).to(pixels.device))
 
 
@@ -35,7 +35,7 @@ def contrast(pixels: Tensor, index: Tensor, strength: float = 0.4) -> Tensor:
 
 
 def brightness(pixels: Tensor, index: Tensor, strength: float = 0.25) -> Tensor:
-    """Brighter or darker, by turns; strength is what is added or taken, for [0, 1]."""
+    """Brighter or darker, alternately; strength is what is added or taken, for [0, 1]."""
     sign = (1 - 2 * (index % 2)).view(-1, 1, 1, 1).to(pixels.device)
     return _rounded(pixels + 255 * strength * sign)
 
@@ -87,7 +87,7 @@ STRENGTHS: dict[str, tuple[float, float, float]] = {
 """Weak, medium and strong. Images of one channel are inverted wholly by all three."""
 
 
-def drawing(position: int) -> torch.Generator:
+def generator_for(position: int) -> torch.Generator:
     """Where the random numbers of the image at a position come from."""
     return torch.Generator().manual_seed(position)
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from prorandconv.shifts import FAMILIES, STRENGTHS
 
 from prorandconv import ProRandConv, ProRandConvError
-from prorandconv.shifts import FAMILIES, STRENGTHS
-from prorandconv.stress_cases import COMPONENTS, Case, cases, stressed
+from prorandconv.stress.cases import COMPONENTS, Case, cases, stressed
 
 MEAN, STD = (0.4, 0.5, 0.6), (0.2, 0.25, 0.3)
 
@@ -28,7 +28,7 @@ def draw(transform, pixels, seed, **changes):
     signed = pixels / 255 * 2 - 1
     params = transform.draw(signed, torch.Generator().manual_seed(seed))
     centre, scale = (torch.tensor(v).view(1, 3, 1, 1) for v in (MEAN, STD))
-    made = transform(signed, params=replace(params, **changes))
+    made = transform(signed, draw=replace(params, **changes))
     return ((made + 1) / 2 - centre) / scale
 
 

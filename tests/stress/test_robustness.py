@@ -9,7 +9,7 @@ from torch import nn
 
 import prorandconv as prc
 from prorandconv import ProRandConvError
-from prorandconv.stress_cases import ORIGINAL, Case, cases
+from prorandconv.stress.cases import ORIGINAL, Case, cases
 
 SETTINGS = {"mean": 0.5, "std": 0.5, "draws": 2}
 

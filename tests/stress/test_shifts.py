@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-
 from prorandconv.shifts import FAMILIES, STRENGTHS
 
 

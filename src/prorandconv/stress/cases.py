@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from . import checks, functional
-from .errors import ProRandConvError
-from .options import CONTRAST_PARTS
+from .. import checks, functional
+from ..draw import Draw, Options
+from ..errors import ProRandConvError
+from ..transforms import ProRandConv
 from .shifts import FAMILIES, STRENGTHS
-from .transforms import ProRandConv
 
 REPEATS = 10
 """The paper's L_max."""
@@ -25,7 +25,7 @@ COMPONENTS: dict[str, dict[str, bool]] = {
 }
 """Which parts of the block are on: the paper's Table 8, Multi (S)."""
 TOLERANCE = 0.05
-"""So far beyond [0, 1] interpolation may have taken pixels."""
+"""How far interpolation may have taken pixels beyond [0, 1]."""
 
 
 @dataclass(frozen=True)
@@ -108,33 +108,27 @@ def _changed(pixels: Tensor, index: Tensor, draws: int, seed: int) -> Iterator[t
 
 def _repeated(x: Tensor, seed: int) -> Iterator[Tensor]:
     """Images in [-1, 1] after each repetition of one draw."""
-    once = replace(ProRandConv().draw(x, _generator(seed)), repeats=1)
+    once = replace(_drawn(x, seed), repeats=1)
     for _ in range(REPEATS):
-        x = functional.pro_rand_conv(x, once)
+        x = functional.apply(x, once)
         yield x
+
+
+def _drawn(x: Tensor, seed: int, **options: Any) -> Draw:
+    """The same draw for images of every precision."""
+    return ProRandConv(**options).draw(x.float(), torch.Generator().manual_seed(seed))
 
 
 def _by_component(x: Tensor, seed: int) -> Iterator[tuple[str, Tensor]]:
     """Images in [-1, 1] under one draw with its L, with parts of the block left out."""
-    params = ProRandConv().draw(x, _generator(seed))
+    draw = _drawn(x, seed)
     # The same kernel without the filter on it: it is drawn before the filter's width.
-    unsmoothed = ProRandConv(smoothing=None).draw(x, _generator(seed)).weight
+    unsmoothed = _drawn(x, seed, smoothing=None).weight
     for name, on in COMPONENTS.items():
         part = replace(
-            params,
-            weight=params.weight if on["smoothing"] else unsmoothed,
-            offsets=params.offsets if on["offsets"] else None,
+            draw,
+            weight=draw.weight if on["smoothing"] else unsmoothed,
+            offsets=draw.offsets if on["offsets"] else None,
+            options=Options() if on["contrast"] else Options(contrast=(), bound="clamp"),
         )
-        yield (
-            name,
-            functional.pro_rand_conv(
-                x,
-                part,
-                contrast=CONTRAST_PARTS if on["contrast"] else (),
-                bound=None if on["contrast"] else "clamp",
-            ),
-        )
-
-
-def _generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+        yield name, functional.apply(x, part)
