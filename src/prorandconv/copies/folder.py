@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock, Timeout
 
 from ..errors import ProRandConvError
 from ..lab.data.stores import FEW
 from ..lab.errors import DataError, RunError
-from ..lab.files import WRITING
+from ..lab.files import WRITING, locked
 from ..lab.progress import progress
 from ..lab.run.signals import end_with_parent
 from .manifest import NAME, Header, Manifest
@@ -347,17 +346,9 @@ def _held(target: Path) -> Iterator[None]:
     """Hold the target; the kernel lets go of it when the process ends, however it ends."""
     refuse_other_content(target)
     target.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(target / LOCK, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise DataError.at(
-            target, "another process is at work on it", "wait until it has ended"
-        ) from None
-    try:
+    busy = DataError.at(target, "is in use by another process", "wait until it has ended")
+    with locked(target / LOCK, busy):
         yield
-    finally:
-        lock.release()
 
 
 def refuse_other_content(target: Path) -> None:
