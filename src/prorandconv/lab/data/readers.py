@@ -92,8 +92,8 @@ def _loaded_mat(path: Path, names: Sequence[str], expected: str) -> list[Any]:
     with reading(path, "not a .mat file, or a truncated one", _DAMAGED):
         stored = loadmat(str(path))
     if any(name not in stored for name in names):
-        found = ", ".join(name for name in stored if not name.startswith("__")) or "nothing"
-        raise DataError.at(path, f"holds {found}", f"expected {expected}")
+        names_in = ", ".join(name for name in stored if not name.startswith("__")) or "nothing"
+        raise DataError.at(path, f"holds {names_in}", f"expected {expected}")
     return [stored[name] for name in names]
 
 

@@ -140,7 +140,7 @@ class Source(Streets):
         return problems, [*notes, note]
 
     def splits(self, files: Mapping[str, SceneFile]) -> tuple[dict[Split, Sequence[str]], str]:
-        """By folders or split.mat where there are some, else by blocks of neighbours."""
+        """By folders or split.mat if there are some, else by blocks of neighbours."""
         listed = self.folder / "split.mat"
         if any(name.startswith("train/") for name in files):
             training = [name for name in files if name.startswith("train/")]
