@@ -183,7 +183,7 @@ class TestRefused:
         (tmp_path / "out").mkdir()
         with (
             FileLock(tmp_path / "out" / ".lock"),
-            pytest.raises(DataError, match="another process is at work"),
+            pytest.raises(DataError, match="in use by another process"),
         ):
             copied(photos, tmp_path / "out")
 

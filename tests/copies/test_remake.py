@@ -76,7 +76,7 @@ def test_another_picture_differs(made):
 def test_a_folder_that_was_moved_is_named(made, photos, tmp_path):
     path = made / "images" / "cats" / "a-1.png"
     photos.rename(tmp_path / "moved")
-    with pytest.raises(DataError, match=r"cats/a\.png: no such file; say with --source"):
+    with pytest.raises(DataError, match=r"a\.png: no such file; give its folder with --source"):
         remade(path)
     assert same_pixels(path, remade(path, source=tmp_path / "moved"))
 

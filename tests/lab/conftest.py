@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import os
 import pickle
 import shutil
@@ -14,6 +15,8 @@ import pytest
 import torch
 from PIL import Image
 from scipy.io import savemat
+
+TARGETS = ("optdigits", "fonts")
 
 REAL_DATA = os.environ.get("PRORANDCONV_DATA")
 
@@ -255,3 +258,65 @@ def small_run(mini):
         return RunConfig.paper("digits-mini", "mnist", method, **(small | changes))
 
     return make
+
+
+def confusion(right):
+    """Ten images of each class, of which so many are right; the others are taken for the next."""
+    from prorandconv.lab.tasks import Accuracy
+
+    rows = [[0] * 10 for _ in range(10)]
+    for label in range(10):
+        rows[label][label] = right
+        rows[label][(label + 1) % 10] = 10 - right
+    return Accuracy(tuple(map(tuple, rows)))
+
+
+@pytest.fixture(scope="session")
+def write_run():
+    """Writes a run's directory; targets are right in (3 + seed, 4 + seed) of ten images."""
+
+    from prorandconv.lab.run.config import RunConfig
+
+    def write(
+        runs, method="erm", seed=0, *, done=None, benchmark="digits-mini", data="1f", **changes
+    ):
+        config = RunConfig.paper(benchmark, "mnist", method, **({"epochs": 4} | changes), seed=seed)
+        home = config.directory(runs)
+        home.mkdir(parents=True)
+        (home / "config.json").write_text(json.dumps(config.to_mapping()))
+        gain = 3 if method == "pro-randconv" else 0
+        found = {
+            name: confusion(3 + place + gain + seed).to_mapping()
+            for place, name in enumerate(TARGETS)
+        }
+        lines = []
+        for epoch in range(1, (done or config.epochs) + 1):
+            line = {"epoch": epoch, "train_loss": 1.0, "val_accuracy": 80.0 + epoch + seed}
+            if epoch % 2 == 0:
+                line["targets"] = {name: found[name]["accuracy"] - 4 + epoch for name in found}
+            lines.append(json.dumps(line) + "\n")
+        (home / "metrics.jsonl").write_text("".join(lines))
+        time = {"epoch": 1, "training_s": 50.0, "evaluation_s": 10.0}
+        (home / "timing.jsonl").write_text(json.dumps(time) + "\n")
+        environment = {
+            "command": ["prorandconv", "train", "--method", method],
+            "versions": {"torch": "2.9.9"},
+            "processor": "an old one",
+        }
+        (home / "environment.json").write_text(json.dumps(environment))
+        if done is None:
+            figures = {"epoch": 4, "val_accuracy": 84.0 + seed, "targets": found}
+            result = {
+                "config": config.to_mapping(),
+                "hash": home.name,
+                "data": dict.fromkeys(("train", "val", *TARGETS), data * 8),
+                "classes": list("0123456789"),
+                "averaged": list(TARGETS),
+                "absent": ["numbers"],
+                "best_validation": figures,
+                "last": figures,
+            }
+            (home / "result.json").write_text(json.dumps(result))
+        return home
+
+    return write

@@ -1,5 +1,6 @@
 import pytest
 
+from prorandconv.lab.data.benchmarks import get_benchmark
 from prorandconv.lab.methods import METHODS
 from prorandconv.lab.paper import changed_options, paper_row, paper_tables
 from prorandconv.lab.run.config import RunConfig
@@ -85,3 +86,12 @@ def test_the_papers_averages_are_those_of_its_rows():
 def test_the_paper_has_no_row_for_what_goes_beyond_it(change):
     assert paper_row(RunConfig.paper("digits")) is not None
     assert paper_row(RunConfig.paper("digits", **change)) is None
+
+
+def test_the_papers_epochs_are_those_of_its_benchmarks():
+    tables = [table for table in paper_tables() if "benchmark" in table]
+    assert len(tables) == 9
+    for table in tables:
+        several = table.get("multi_source", False)
+        recipe = get_benchmark(table["benchmark"]).recipe
+        assert table["epochs"] == recipe.length(several_sources=several)

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock, Timeout
 
 from ..errors import ProRandConvError
 from ..lab.data.stores import FEW
 from ..lab.errors import DataError, RunError
-from ..lab.files import WRITING
+from ..lab.files import WRITING, locked
 from ..lab.progress import progress
 from ..lab.run.signals import end_with_parent
 from .manifest import NAME, Header, Manifest
@@ -31,7 +30,7 @@ from .settings import Settings
 from .tree import Picture, Tree, pictures_in, with_masks
 
 AHEAD = 4
-"""So many pictures wait for each process."""
+"""Number of pictures that wait for each process."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def one_thread() -> Iterator[None]:
 
 TRIED = 8
 SECONDS = 10.0
-"""So many pictures are tried, and fewer if they take longer than this."""
+"""Number of pictures that are tried, and fewer if they take longer than this."""
 BLOCK = 4096
 """Bytes that files are rounded up to on most disks."""
 
@@ -219,7 +218,7 @@ class Job:
             raise ProRandConvError.about(
                 "--masks", str(self.masks), f"a folder apart from SRC {self.source}"
             )
-        self.settings.operator.transform()  # refuses wrong options before anything is read
+        self.settings.operator.transform()  # wrong options raise before anything is read
 
     def tree(self) -> Tree:
         """The pictures, with their masks."""
@@ -281,7 +280,7 @@ def make_copies(job: Job, tree: Tree, workers: int, *, renew: bool = False) -> O
         names = {picture.name for picture in tree.pictures}
         orphans = tuple(name for name in manifest.sources if name not in names)
         outcome = Outcome(before=len(tree.pictures) - len(missing), orphans=orphans)
-        _refuse_if_too_large(job, missing)
+        _check_room(job, missing)
         manifest.begin(job.header())
         total, each = len(tree.pictures), len(job.settings.numbers)
         with progress(
@@ -322,8 +321,8 @@ def _forget_changed(job: Job, tree: Tree, manifest: Manifest, *, renew: bool) ->
         manifest.forget(name)
 
 
-def _refuse_if_too_large(job: Job, missing: list[Picture]) -> None:
-    """Refuse to begin what will not fit."""
+def _check_room(job: Job, missing: list[Picture]) -> None:
+    """Raise before anything begins that will not fit."""
     if not missing:
         return
     expected, free = estimate(missing, job.settings), free_bytes(job.target.absolute())
@@ -345,23 +344,15 @@ def _remove_left_overs(target: Path) -> None:
 @contextmanager
 def _held(target: Path) -> Iterator[None]:
     """Hold the target; the kernel lets go of it when the process ends, however it ends."""
-    refuse_other_content(target)
+    check_target(target)
     target.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(target / LOCK, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise DataError.at(
-            target, "another process is at work on it", "wait until it has ended"
-        ) from None
-    try:
+    busy = DataError.at(target, "is in use by another process", "wait until it has ended")
+    with locked(target / LOCK, busy):
         yield
-    finally:
-        lock.release()
 
 
-def refuse_other_content(target: Path) -> None:
-    """Refuse a folder that has something in it, and no manifest."""
+def check_target(target: Path) -> None:
+    """Raise for a folder that has something in it, and no manifest."""
     if not target.is_dir() or (target / NAME).exists():
         return
     other = [path.name for path in target.iterdir() if not path.name.startswith((LOCK, WRITING))]

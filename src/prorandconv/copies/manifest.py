@@ -90,7 +90,7 @@ class Manifest:
             if begin:
                 self._note(line, begin, complete)
             else:
-                self._refuse_other(line, json.loads(header.line()))
+                self._check_same_command(line, json.loads(header.line()))
                 self._head = complete
         if not complete:
             raise DataError.at(self.path, "is empty", "remove it")
@@ -165,17 +165,17 @@ class Manifest:
         kept.spans.append((begin, end))
         kept.targets += targets_of(entry)
 
-    def _refuse_other(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    def _check_same_command(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> None:
         check_header(self.path, stored)
         for name in ("source", "masks", "drawing_version"):
             if stored[name] != own[name]:
-                self._refuse(name, stored[name], own[name])
+                self._differs(name, stored[name], own[name])
         was, now = (_flat(one["settings"]) for one in (stored, own))
         for name in was | now:
             if was.get(name) != now.get(name):
-                self._refuse(name, was.get(name), now.get(name))
+                self._differs(name, was.get(name), now.get(name))
 
-    def _refuse(self, name: str, was: object, now: object) -> None:
+    def _differs(self, name: str, was: object, now: object) -> None:
         raise DataError.at(
             self.folder,
             f"was begun with {name} {was}, now it is {now}",
@@ -205,7 +205,7 @@ def find(path: Path, target: str) -> tuple[Header, dict[str, Any]]:
 
 
 def check_header(path: Path, line: Mapping[str, Any]) -> None:
-    """Refuse what is not a manifest of this version."""
+    """Raise for what is not a manifest of this version."""
     if line.get("format") != FORMAT:
         raise DataError.at(path, "is no manifest of prorandconv augment", "choose another folder")
     if line.get("version") != VERSION:

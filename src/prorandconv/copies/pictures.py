@@ -42,14 +42,14 @@ def read_picture(path: Path) -> Decoded:
     """
 
     def upright(opened: ImageFile.ImageFile) -> Decoded:
-        refuse_several(opened, path)
+        require_single(opened, path)
         return pixels_of(opened, upright=True)
 
     return read_image(path, upright)
 
 
-def refuse_several(opened: ImageFile.ImageFile, path: Path) -> None:
-    """Refuse animations and files of several pages.
+def require_single(opened: ImageFile.ImageFile, path: Path) -> None:
+    """Raise for animations and files of several pages.
 
     Of MPO files, which phones write, the first picture is the photo; the others are previews.
     """
@@ -145,7 +145,7 @@ def read_mask(path: Path) -> Mask:
     """
 
     def stored(opened: ImageFile.ImageFile) -> Mask:
-        refuse_several(opened, path)
+        require_single(opened, path)
         if opened.format in ("JPEG", "MPO"):
             raise DataError.at(path, "a JPEG, which changes labels", "export masks as PNG")
         if opened.mode not in MODES or (opened.mode == "RGB" and ";16" in str(opened.tile)):
@@ -220,7 +220,7 @@ class Loaded:
         """Read the files.
 
         Raises:
-            DataError: a file is damaged, of a kind that is refused, or the two do not fit.
+            DataError: a file is damaged, of another kind, or the two do not fit.
         """
         decoded = read_picture(path)
         pixels = decoded.pixels
@@ -305,7 +305,7 @@ def store(folder: Path, files: Mapping[str, bytes]) -> None:
     """
     for name, content in files.items():
         path = folder / name
-        # A process that was killed may have written it, and not have told.
+        # A process that was killed may have written it without recording it.
         if not path.exists():
             write_bytes(path, content)
         elif path.read_bytes() != content:

@@ -35,11 +35,11 @@ def remade(path: Path, source: Path | None = None, masks: Path | None = None) ->
     target = path.relative_to(folder).as_posix()
     header, entry = find(folder / NAME, target)
     original = (source or folder / header.source) / entry["source"]
-    _refuse_changed(original, entry["content"], "--source")
+    _check_unchanged(original, entry["content"], "--source")
     mask = None
     if entry["mask_source"] is not None and header.masks is not None:
         mask = (masks or folder / header.masks) / entry["mask_source"]
-        _refuse_changed(mask, entry["mask_content"], "--masks")
+        _check_unchanged(mask, entry["mask_content"], "--masks")
     draw = entry["draw"]
     params = None if draw is None else Draw.from_json(json.dumps(draw))
     with one_thread():
@@ -65,9 +65,9 @@ def _folder_of(path: Path) -> Path:
     )
 
 
-def _refuse_changed(path: Path, content: str, option: str) -> None:
+def _check_unchanged(path: Path, content: str, option: str) -> None:
     if not path.is_file():
-        raise DataError.at(path, "no such file", f"say with {option} where its folder is now")
+        raise DataError.at(path, "no such file", f"give its folder with {option}")
     if content_hash(path) != content:
         raise DataError.at(
             path, "has changed since the copy was made", f"name an unchanged one with {option}"

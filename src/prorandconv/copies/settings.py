@@ -47,7 +47,7 @@ class Operator:
     """border mode: what a picture is taken to be outside"""
 
     def transform(self) -> ProRandConv:
-        """The transform with these options; what is wrong with them is refused by name."""
+        """The transform with these options; a wrong one raises an error that names it."""
         from .. import ProRandConv
 
         options: dict[str, Any] = {

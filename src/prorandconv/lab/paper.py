@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from .files import cache_folder, digest, write_text
 from .methods import METHODS, method_class
 from .run.config import RunConfig
+from .run.stored import read_object
 from .run.values import method_from, plain
 
 ALL = "all"
@@ -151,9 +155,21 @@ def changed_options(run: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
         run: its config, or the plain values of it, as in config.json.
     """
     config = _plain(run)
-    options: dict[str, Any] = dict(config["options"])
     if config["method"] not in METHODS:
-        return options
+        return dict(config["options"])
+    data = config.get("data") or {}
+    format = {name: data.get(name) for name in ("mean", "std")}
+    question = json.dumps([config["method"], config["options"], format], sort_keys=True)
+    known = _known_changes()
+    if question not in known:
+        known[question] = _changed_options(config)
+        with suppress(OSError):  # a cache that cannot be written costs the next command its time
+            write_text(_cache_of_changes(), json.dumps(known))
+    return dict(known[question])
+
+
+def _changed_options(config: Mapping[str, Any]) -> dict[str, Any]:
+    options: dict[str, Any] = dict(config["options"])
     defaults = plain(method_class(config["method"])())
     if (data := config.get("data")) is not None:  # whose images decide what is left to them
         left = [name for name, value in defaults.items() if value == "auto"]
@@ -161,6 +177,26 @@ def changed_options(run: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
         decided = method_from(config["method"], given).with_auto_resolved(data["mean"], data["std"])
         defaults |= {name: getattr(decided, name) for name in left}
     return {n: v for n, v in options.items() if n not in defaults or v != defaults[n]}
+
+
+@cache
+def _cache_of_changes() -> Path:
+    """Answers of earlier commands: methods need torch, which takes seconds to load.
+
+    The name has the code of the methods and of the library whose defaults they have.
+    """
+    home = Path(__file__).parent
+    code = sorted([*home.glob("methods/*.py"), *home.parent.glob("*.py")])
+    return cache_folder() / f"options-{digest(*(path.read_bytes() for path in code))[:16]}.json"
+
+
+@cache
+def _known_changes() -> dict[str, dict[str, Any]]:
+    try:
+        known: dict[str, dict[str, Any]] = read_object(_cache_of_changes())
+    except (OSError, ValueError):
+        return {}
+    return known
 
 
 def changes(run: RunConfig | Mapping[str, Any]) -> dict[str, Any]:

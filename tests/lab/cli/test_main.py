@@ -7,6 +7,8 @@ import pytest
 
 import prorandconv
 from prorandconv.lab.cli.main import COMMANDS
+from prorandconv.lab.paper import changed_options
+from prorandconv.lab.run.config import RunConfig
 
 
 def test_errors_are_one_line_without_a_stack_trace(run, tmp_path):
@@ -49,6 +51,22 @@ def test_a_misspelt_command_is_refused_with_the_nearest_one(run):
     assert err.endswith("did you mean 'train'?\n")
 
 
+def modules_after(words):
+    """The modules that a command has loaded at its end."""
+    script = """
+import sys
+from prorandconv.lab.cli.main import main
+try:
+    main(sys.argv[1:])
+finally:
+    print(*sys.modules)
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", script, *words], capture_output=True, text=True, check=False
+    )
+    return set(process.stdout.splitlines()[-1].split())
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -66,20 +84,20 @@ def test_a_misspelt_command_is_refused_with_the_nearest_one(run):
     ],
 )
 def test_what_needs_no_network_does_not_load_torch(words):
-    script = """
-import sys
-from prorandconv.lab.cli.main import main
-try:
-    main(sys.argv[1:])
-finally:
-    print(*sys.modules)
-"""
-    process = subprocess.run(
-        [sys.executable, "-c", script, *words.split()], capture_output=True, text=True, check=False
-    )
-    loaded = set(process.stdout.splitlines()[-1].split())
+    loaded = modules_after(words.split())
     assert "prorandconv.lab.cli.main" in loaded
     assert not {"torch", "numpy", "scipy", "prorandconv.transforms"} & loaded
+
+
+def test_stored_runs_are_listed_pruned_and_reported_without_torch(write_run, tmp_path):
+    """The second command: the first one notes what is default of the methods that it meets."""
+    for method in ("erm", "pro-randconv"):
+        write_run(tmp_path / "runs", method)
+    changed_options(RunConfig.paper("digits-mini", method="pro-randconv", epochs=4))
+    report = ["report", "--no-samples", "--output", str(tmp_path / "report")]
+    for words in (["runs"], ["prune", "--dry-run"], report):
+        assert "torch" not in modules_after([words[0], str(tmp_path / "runs"), *words[1:]])
+    assert "Pro-RandConv" in (tmp_path / "report" / "report.md").read_text()
 
 
 @pytest.mark.parametrize(

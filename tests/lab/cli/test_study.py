@@ -69,7 +69,7 @@ def test_efficiency_is_measured_once_and_then_read(run, mini, tmp_path, monkeypa
 
 
 def test_what_is_done_is_not_run_again(run, mini, tmp_path, monkeypatch):
-    words = ("study", "bounds", *SMALL, "--seeds", 1, "--runs", tmp_path)
+    words = ("study", "bounds", *SMALL, "--seeds", 1, "--runs", tmp_path, "--keep-checkpoint")
     assert run(*words)[0] == 0
     path, before = stored(tmp_path, "bounds")
     lost = (path.parent / before["runs"][0]).resolve()
@@ -78,12 +78,12 @@ def test_what_is_done_is_not_run_again(run, mini, tmp_path, monkeypatch):
     assert "begun" in listed
     assert "1 of 6 runs to do" in listed.replace("\n", " ")
 
-    from prorandconv.lab.launch import outcome
+    from prorandconv.lab.run import training
 
     trained = []
-    real = outcome.train
+    real = training.train
     monkeypatch.setattr(
-        outcome, "train", lambda config, how: (trained.append(config), real(config, how))[1]
+        training, "train", lambda config, how: (trained.append(config), real(config, how))[1]
     )
     assert run(*words)[0] == 0
     assert [config.directory(tmp_path).resolve() for config in trained] == [lost]
@@ -94,9 +94,9 @@ def test_a_diverged_run_is_shown_and_a_failed_one_changes_the_exit_code(
     run, mini, tmp_path, monkeypatch
 ):
     from prorandconv.lab.errors import DivergedError
-    from prorandconv.lab.launch import outcome
+    from prorandconv.lab.run import training
 
-    real = outcome.train
+    real = training.train
     errors = [DivergedError("the loss is nan"), RuntimeError("a bad moment")]
 
     def train(config, execution):
@@ -104,7 +104,7 @@ def test_a_diverged_run_is_shown_and_a_failed_one_changes_the_exit_code(
             raise errors[0]
         return real(config, execution)
 
-    monkeypatch.setattr(outcome, "train", train)
+    monkeypatch.setattr(training, "train", train)
     words = ("study", "bounds", *SMALL, "--seeds", 1, "--runs", tmp_path)
     code, out, _ = run(*words)
     assert code == 0

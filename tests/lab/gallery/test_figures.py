@@ -12,7 +12,7 @@ from prorandconv.functional import warp_labels
 from prorandconv.lab.gallery import FIGURES
 from prorandconv.lab.gallery.blocks import GROWTH as REPEATS
 from prorandconv.lab.gallery.blocks import STEPS_REPEATS as MORE
-from prorandconv.lab.gallery.blocks import by_stage, overview, settled, trimmed
+from prorandconv.lab.gallery.blocks import by_stage, converged, overview, trimmed
 from prorandconv.lab.gallery.deformation import OUTLINE, arrows, deformed, labels, outlined, shades
 from prorandconv.lab.gallery.receptive import extent, mean_influence, single, stacked
 from prorandconv.lab.sheets import read_picture, shown
@@ -110,15 +110,15 @@ def test_a_single_kernel_sees_its_square_evenly_and_small_ones_see_the_middle_be
     assert float(peaked[24, 24] / peaked[21:28, 21:28].min()) > 10
 
 
-def test_a_draw_has_settled_when_a_repetition_changes_nothing(image):
+def test_a_draw_has_converged_when_a_repetition_changes_nothing(image):
     augment = ProRandConv()
     params = augment.draw(image, torch.Generator().manual_seed(0))
     params.gamma.zero_()  # tanh(β), whatever comes in
-    assert settled(augment, image, params)
+    assert converged(augment, image, params)
     params.gamma.fill_(1.0)
     params.weight.zero_()
     params.weight[:, :, 1, 1] = -torch.eye(3)  # each repetition inverts the picture
-    assert not settled(augment, image, params)
+    assert not converged(augment, image, params)
 
 
 def test_moved_labels_are_outlined_where_the_draw_moves_them(image):

@@ -74,17 +74,17 @@ def test_processes_of_a_pool_share_the_threads(small_run, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("gpus", "workers", "dealt"),
+    ("gpus", "workers", "assigned"),
     [
         ("0,1,2,3", 2, ["0,2", "1,3"]),
         ("4,7", 4, ["4", "7", "4", "7"]),
         ("", 2, [None, None]),
     ],
 )
-def test_gpus_are_dealt_out_in_turns(monkeypatch, gpus, workers, dealt):
+def test_gpus_are_assigned_round_robin(monkeypatch, gpus, workers, assigned):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", gpus)
     pool = Pool(LaunchOptions(launcher="pool", workers=workers))
-    assert [pool._gpus_of(slot) for slot in range(workers)] == dealt
+    assert [pool._gpus_of(slot) for slot in range(workers)] == assigned
     assert len(visible_gpus()) == len([gpu for gpu in gpus.split(",") if gpu])
 
 
@@ -123,7 +123,7 @@ def test_a_pool_that_is_stopped_saves_and_the_same_command_goes_on(mini, tmp_pat
     "wrong",
     [{"launcher": "slurm"}, {"workers": 0}, {"cpus": 0}, {"gpus": -1}],
 )
-def test_wrong_options_are_refused(wrong):
+def test_wrong_options_raise_errors(wrong):
     with pytest.raises(ProRandConvError, match=f"--{next(iter(wrong))}"):
         LaunchOptions(**wrong)
 

@@ -1,6 +1,7 @@
 """What every method of the literature has to do, beside its formulas."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,7 +12,9 @@ from prorandconv import ProRandConvError
 from prorandconv.lab.methods import method_class
 from prorandconv.lab.models import LeNet
 from prorandconv.lab.run.config import Execution, RunConfig
+from prorandconv.lab.run.distributed import Ranks
 from prorandconv.lab.run.evaluation import evaluate
+from prorandconv.lab.run.optimisation import learn, optimiser_maker
 from prorandconv.lab.run.recipes import with_recipe
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import train
@@ -77,6 +80,33 @@ def test_the_generator_decides_the_losses_and_the_networks_is_left_alone(name, i
         found.append([float(loss) for losses in rounds for loss in losses.values()])
         assert torch.equal(torch.get_rng_state(), before)
     assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_a_resnet_learns_from_it_in_half_precision(name, info, batch, small_run):
+    info = replace(info, format=replace(info.format, image_size=64))
+    batch = batch._replace(images=nn.functional.interpolate(batch.images, size=64))
+    network = torchvision.models.resnet18(num_classes=5)
+    learner = method_class(name)(**RIVALS[name]).learner(network, info).train()
+    if "done" in dict(learner.named_buffers()):
+        learner.done.fill_(35)
+    optimisers = learner.optimisers(optimiser_maker(small_run(learning_rate=0.01)))
+    weights = {
+        n: [p.detach().clone() for g in o.param_groups for p in g["params"]]
+        for n, o in optimisers.items()
+    }
+    generator, ranks = torch.Generator().manual_seed(0), Ranks(torch.device("cpu"))
+    learner.begin_epoch(1, Source(batch), generator, lambda: None)
+    losses, _ = learn(learner, optimisers, batch, generator, ranks, "bf16-mixed")
+    assert all(torch.isfinite(loss) for loss in losses)
+    for kind, optimiser in optimisers.items():
+        pairs = zip(learnt(optimiser), before[kind], strict=True)
+        assert any(not torch.equal(new, old) for new, old in pairs)
+        assert all(torch.isfinite(one).all() for one in learnt(optimiser))
+
+
+def learnt(optimiser):
+    return [one.detach() for group in optimiser.param_groups for one in group["params"]]
 
 
 @pytest.mark.parametrize("name", RIVALS)

@@ -54,7 +54,7 @@ def test_each_process_has_its_own_share_and_draws_and_the_first_one_writes(small
     assert [line["images"] for line in second] == [16] * 10
     assert not {line["drawn"] for line in first} & {line["drawn"] for line in second}
     assert json.loads((config.directory(tmp_path / "runs") / "result.json").read_text()) == result
-    assert len(list((tmp_path / "runs").rglob("state.pt"))) == 1
+    assert len(list((tmp_path / "runs").rglob(BEST))) == 1
 
 
 def test_torchrun_starts_the_processes_as_well(small_run, tmp_path, mini):

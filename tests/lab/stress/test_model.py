@@ -9,9 +9,9 @@ from prorandconv.lab.run.config import Execution
 from prorandconv.lab.run.export import export
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import train
-from prorandconv.lab.stress.model import Given, load_model
+from prorandconv.lab.stress.model import InputSpec, load_model
 
-GIVEN = Given(16, (0.4, 0.5, 0.6), (0.25,), ("a", "b", "c"))
+GIVEN = InputSpec(16, (0.4, 0.5, 0.6), (0.25,), ("a", "b", "c"))
 X = torch.rand(5, 3, 16, 16)
 
 
@@ -30,7 +30,7 @@ def run_directory(small_run, tmp_path):
 
 
 def test_a_run_brings_everything(run_directory):
-    model = load_model(str(run_directory), Given(), accelerator="cpu")
+    model = load_model(str(run_directory), InputSpec(), accelerator="cpu")
     trained = load_trained(run_directory, accelerator="cpu")
     assert (model.format, model.classes) == (trained.config.format, trained.classes)
     x = torch.rand(2, 3, 32, 32)
@@ -44,7 +44,7 @@ def test_a_run_that_segments_is_refused(small_segmentation, tmp_path):
     config = small_segmentation(epochs=1, train_images=8)
     train(config, Execution(runs=tmp_path, quiet=True))
     with pytest.raises(ProRandConvError, match="a classifier; this run is one of segmentation"):
-        load_model(str(config.directory(tmp_path)), Given(), trust_code=True)
+        load_model(str(config.directory(tmp_path)), InputSpec(), trust_code=True)
 
 
 @pytest.mark.parametrize("normalises", [False, True])
@@ -52,7 +52,7 @@ def test_an_exported_run_brings_what_was_noted(run_directory, tmp_path, normalis
     trained = load_trained(run_directory, accelerator="cpu")
     path = tmp_path / "model.pt"
     export(trained, path, "torchscript", with_normalisation=normalises)
-    model = load_model(str(path), Given(), accelerator="cpu")
+    model = load_model(str(path), InputSpec(), accelerator="cpu")
     form = trained.config.format
     mean, std = ((0.0,) * 3, (1.0,) * 3) if normalises else (form.mean, form.std)
     assert model.classes == trained.classes
@@ -73,7 +73,7 @@ def test_a_program_of_torch_export_takes_batches_of_any_size(network, tmp_path, 
     path = tmp_path / "model.pt2"
     shapes = None if size else ({0: torch.export.Dim("batch")},)
     torch.export.save(torch.export.export(network, (X[:2],), dynamic_shapes=shapes), path)
-    model = load_model(str(path), Given(mean=(0.5,), std=(0.5,)))
+    model = load_model(str(path), InputSpec(mean=(0.5,), std=(0.5,)))
     assert model.format.image_size == 16
     torch.testing.assert_close(model.network(X), network(X))
     assert model.outputs() == 3
@@ -91,20 +91,20 @@ def test_a_function_is_imported_and_called(network):
         ("own_lab:nothing", GIVEN, "MODEL: got 'own_lab:nothing', expected package.module"),
         ("own_lab:tiny", GIVEN, "a function without arguments that returns a network"),
         ("builtins:dict", GIVEN, "a function that returns a module, not dict"),
-        ("own_lab:trained", Given(), "--image-size: got 'nothing'"),
+        ("own_lab:trained", InputSpec(), "--image-size: got 'nothing'"),
         (
             "own_lab:trained",
-            Given(16),
+            InputSpec(16),
             "--mean: got 'nothing', expected a value, as in the model's",
         ),
-        ("own_lab:trained", Given(16, (0.5,)), "--std: got 'nothing'"),
-        ("own_lab:trained", Given(16, (0.5,), (0.0,)), "--std: got"),
+        ("own_lab:trained", InputSpec(16, (0.5,)), "--std: got 'nothing'"),
+        ("own_lab:trained", InputSpec(16, (0.5,), (0.0,)), "--std: got"),
         (
             "own_lab:trained",
-            Given(16, (0.5, 0.5), (0.5,)),
+            InputSpec(16, (0.5, 0.5), (0.5,)),
             r"--mean: got \(0.5, 0.5\), expected one",
         ),
-        ("own_lab:trained", Given(0, (0.5,), (0.5,)), "--image-size: got 0"),
+        ("own_lab:trained", InputSpec(0, (0.5,), (0.5,)), "--image-size: got 0"),
     ],
 )
 def test_bad_models_are_refused_by_name(own_modules, name, given, message):
@@ -130,11 +130,11 @@ def test_what_torch_says_of_a_file_is_cut_to_a_sentence(tmp_path):
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(ProRandConvError, match=r"a run's directory, with config\.json in it"):
-        load_model(str(tmp_path), Given())
+        load_model(str(tmp_path), InputSpec())
 
 
 def test_a_network_for_other_images_is_refused_when_it_is_first_asked(own_modules):
-    model = load_model("own_lab:trained", Given(20, (0.5,), (0.5,)), accelerator="cpu")
+    model = load_model("own_lab:trained", InputSpec(20, (0.5,), (0.5,)), accelerator="cpu")
     with pytest.raises(ProRandConvError, match=r"MODEL: got 'own_lab:trained', expected a network"):
         model.outputs()
 

@@ -5,7 +5,7 @@ import pytest
 
 from prorandconv import ProRandConvError
 from prorandconv.lab.errors import RunError
-from prorandconv.lab.launch.outcome import Outcome
+from prorandconv.lab.launch import Outcome
 from prorandconv.lab.study.directory import StudyDirectory
 from prorandconv.lab.study.settings import Settings
 

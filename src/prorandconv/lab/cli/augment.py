@@ -102,10 +102,10 @@ class Remake:
 
 
 def _tell_beforehand(job: Job, tree: Tree, workers: int, out: Console) -> None:
-    from ...copies.folder import as_size, estimate, free_bytes, refuse_other_content
+    from ...copies.folder import as_size, check_target, estimate, free_bytes
     from ..run.display import duration
 
-    refuse_other_content(job.target)
+    check_target(job.target)
     expected = estimate(tree.pictures, job.settings)
     each = expected.manifest_bytes // max(expected.files, 1)
     lines = [

@@ -145,11 +145,11 @@ class Stress:
         return [RESULT, CURVE, FAILURES]
 
     def _model(self) -> Model:
-        from ..stress.model import Given, load_model
+        from ..stress.model import InputSpec, load_model
 
         return load_model(
             self.model,
-            Given(self.image_size, self.mean, self.std, self._class_names()),
+            InputSpec(self.image_size, self.mean, self.std, self._class_names()),
             which=self.loading.which,
             data_root=self.data_root,
             accelerator=self.accelerator,

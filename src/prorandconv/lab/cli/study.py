@@ -74,7 +74,7 @@ class Study:
     def _execute(
         self, out: Console, directory: StudyDirectory, launcher: Launcher, device: torch.device
     ) -> int:
-        from ..launch.outcome import Outcome
+        from ..launch import Outcome
         from ..report.formats import print_tables
         from ..study.directory import StudyDisplay
 

@@ -30,7 +30,7 @@ class Layout:
         description: how users see it.
         find: called with the benchmark's folder and a part; the files that hold it, or none.
         read: called with those files and the part.
-        read_labels: the same for labels alone, where that is quicker.
+        read_labels: the same for labels alone, if that is quicker.
     """
 
     description: str
@@ -175,8 +175,8 @@ class ArrayDomain(Domain):
                     f"domain {self.name!r} has {count} training image(s): too few to set some "
                     "aside for validation"
                 )
-            own = slice(0, min(self.train_limit or count, count - last))
-            chosen = own if split == "train" else slice(count - last, count)
+            first = slice(0, min(self.train_limit or count, count - last))
+            chosen = first if split == "train" else slice(count - last, count)
         return Images.in_memory(
             channels_first(stored.images[chosen]),
             torch.from_numpy(stored.labels[chosen]),

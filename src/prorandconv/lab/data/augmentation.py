@@ -17,7 +17,7 @@ protocol that the paper follows for PACS, OfficeHome and VLCS."""
 
 JITTER_ZOOM, JITTER_SHIFT, JITTER_TURN = 1.4, 0.2, 15.0
 """The strongest jitter: zoom by this factor either way, shift by this share of the side, and turn
-by so many degrees."""
+by this number of degrees."""
 
 
 def resize(images: Tensor, size: int, *, chunk: int = 4096) -> Tensor:
@@ -140,7 +140,7 @@ factors and their order, width of the blur."""
 def cropped(
     scene: Tensor, draws: Sequence[float], size: int, unlabelled: int, *, scale: bool
 ) -> Tensor:
-    """A crop of a scaled scene; where the scene is too small, black pixels without a class.
+    """A crop of a scaled scene; if the scene is too small, black pixels without a class outside.
 
     Args:
         scene: uint8 ``(4, H, W)``, the last channel being classes.

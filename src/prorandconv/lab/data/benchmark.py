@@ -145,7 +145,7 @@ class Benchmark:
     downloads: tuple[Download, ...] = ()
     """files that can be fetched"""
     task: TaskName = "classification"
-    """what a network is to find: the class of an image, or of each of its pixels"""
+    """classification of images, or segmentation: of each of their pixels"""
     user_data: bool = False
     """whether the images are the user's own, so that the name does not say which they are"""
 
@@ -165,7 +165,7 @@ class Benchmark:
         return self.format.image_size
 
     def content(self) -> str | None:
-        """A hash of all images of a user's own data; None where the name says which they are.
+        """A hash of all images of a user's own data; None if the name says which they are.
 
         All images are read once; after that, only those that have changed.
         """
@@ -180,8 +180,8 @@ class Benchmark:
 
     def missing(self) -> tuple[str, ...]:
         """Names of the paper's domains that are not there."""
-        there = self.present()
-        return tuple(name for name in self.domains if name not in there)
+        present = self.present()
+        return tuple(name for name in self.domains if name not in present)
 
     def missing_downloads(self) -> tuple[Download, ...]:
         """Files that can be fetched, of parts that are not there in any layout."""
@@ -255,6 +255,6 @@ def _miscounts(benchmark: Benchmark, domain: str, counted: Counts) -> Iterator[s
 
 
 def published_total(benchmark: Benchmark, domain: str, part: str) -> int | None:
-    """How many images of a part were published; None where that is not known."""
+    """How many images of a part were published; None if that is not known."""
     expected = benchmark.published.get(domain, {}).get(part)
     return sum(expected) if isinstance(expected, tuple) else expected

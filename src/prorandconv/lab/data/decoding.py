@@ -154,7 +154,7 @@ class _UnusualError(Exception):
 
 
 def _require_all_rows(png: bytes) -> None:
-    """Refuse a PNG that holds fewer pixels than it should: Pillow leaves the others black."""
+    """Raise for a PNG that holds fewer pixels than it should: Pillow leaves the others black."""
     width, height, depth, colour, _, _, interlaced = struct.unpack(">IIBBBBB", png[16:29])
     bits = depth * {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
     passes = _ADAM7 if interlaced else ((0, 0, 1, 1),)
@@ -164,19 +164,19 @@ def _require_all_rows(png: bytes) -> None:
         # a row of no pixels is not stored, not even the byte that each row begins with
         expected += rows * (1 + -(-columns * bits // 8)) if columns > 0 else 0
     stream = zlib.decompressobj()
-    place, found = 8, 0
-    while found < expected and place + 8 <= len(png):
+    place, read = 8, 0
+    while read < expected and place + 8 <= len(png):
         length, kind = struct.unpack(">I4s", png[place : place + 8])
         if kind == b"IDAT":
-            part = stream.decompress(png[place + 8 : place + 8 + length], expected - found)
-            found += len(part)
+            part = stream.decompress(png[place + 8 : place + 8 + length], expected - read)
+            read += len(part)
         place += length + 12
-    if found < expected:
-        raise ValueError(f"truncated: {found} of {expected} bytes of pixels")
+    if read < expected:
+        raise ValueError(f"truncated: {read} of {expected} bytes of pixels")
 
 
 def _require_all_strips(tiff: ImageFile.ImageFile) -> None:
-    """Refuse a TIFF whose strips or tiles do not cover it: Pillow leaves the rest black."""
+    """Raise for a TIFF whose strips or tiles do not cover it: Pillow leaves the rest black."""
     boxes = [box for _, box, *_ in tiff.tile if box]
     covered = sum((right - left) * (bottom - top) for left, top, right, bottom in boxes)
     if covered < tiff.width * tiff.height:
@@ -188,7 +188,7 @@ _FILLER = bytes((37 * i * i + 11 * i) % 255 for i in range(4096))
 
 
 def _require_all_blocks(jpeg: bytes, loaded: ImageFile.ImageFile) -> None:
-    """Refuse a JPEG whose pixels end early, before its end marker: Pillow leaves the rest grey."""
+    """Raise for a JPEG whose pixels end before its end marker: Pillow leaves the rest grey."""
     corner = loaded.getpixel((loaded.width - 1, loaded.height - 1))
     grey = all(126 <= value <= 130 for value in np.atleast_1d(np.array(corner)))
     if not grey and "progressive" not in loaded.info:

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
-from filelock import FileLock
-
 from ..errors import DataError
-from ..files import cache_folder, replacing
+from ..files import cache_folder, locked, replacing
 from ..progress import progress
 from .splits import fingerprint
 
@@ -51,8 +49,8 @@ def fetch(download: Download) -> None:
     download.path.parent.mkdir(parents=True, exist_ok=True)
     part = download.path.with_name(download.path.name + ".part")
     lock = cache_folder() / "locks" / fingerprint([str(download.path.absolute())])
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(lock):
+    busy = DataError.at(download.path, "is being fetched by another process", "wait for it")
+    with locked(lock, busy, wait=True):
         if download.path.exists():
             return
         _from_mirrors(download, part)

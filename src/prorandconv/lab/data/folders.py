@@ -79,7 +79,7 @@ def domains_in(root: Path, layout: str) -> list[Path]:
 
 
 def images_in(folder: Path) -> list[Path]:
-    """Image files in a folder, by name; refuses files without an extension of images."""
+    """Image files in a folder, by name; a file with another extension raises an error."""
     paths = []
     for path in _listed(folder):
         if path.name.casefold() in _NOT_DATA:
@@ -205,7 +205,7 @@ class FileDomain(Domain, Generic[AnyFile]):
 class FolderDomain(FileDomain[ImageFile]):
     """A domain whose classes are folders of images.
 
-    Training and validation images follow the published lists where there are some, else a
+    Training and validation images follow the published lists if there are some, else a
     stratified 90/10 split.
 
     Attributes:
@@ -325,7 +325,7 @@ class FolderDomain(FileDomain[ImageFile]):
 
 
 def photo_format(recipe: Recipe, options: Options) -> ImageFormat:
-    """Photos, or crops of scenes, of the asked-for size or the recipe's."""
+    """Photos, or crops of scenes, of the given size or the recipe's."""
     size = options.image_size or recipe.image_size
     return ImageFormat(size, IMAGENET_MEAN, IMAGENET_STD, base_augmentation=True)
 

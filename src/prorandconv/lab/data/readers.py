@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import pickle
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from ..files import replacing
+from ..files import reading, replacing
 from ..progress import progress
 from .decoding import decode
 
@@ -36,12 +35,12 @@ class Arrays:
 
 
 def checked(path: Path, images: NDArray[Any], labels: NDArray[Any]) -> Arrays:
-    """Refuse arrays that are not images of digits and their labels.
+    """Arrays of images of digits and their labels; others raise an error.
 
     Args:
         path: where they come from, for the message.
         images: what should be uint8 ``(N, H, W)``, ``(N, H, W, 1)`` or ``(N, H, W, 3)``.
-        labels: what should be whole numbers ``(N,)`` from 0 to 9.
+        labels: what should be integers ``(N,)`` from 0 to 9.
     """
     if images.ndim == 4 and images.shape[-1] == 1:
         images = images[..., 0]
@@ -69,7 +68,7 @@ def checked(path: Path, images: NDArray[Any], labels: NDArray[Any]) -> Arrays:
         raise DataError.at(
             path,
             f"{len(wrong)} label(s) out of range, the first is {labels[first]} at {first}",
-            f"expected whole numbers from 0 to {DIGITS - 1}",
+            f"expected integers from 0 to {DIGITS - 1}",
         )
     if not len(images):
         raise DataError.at(path, "holds no images", _DAMAGED)
@@ -82,23 +81,19 @@ def read_idx(images: Path, labels: Path) -> Arrays:
 
     loaded = []
     for path, read in ((images, mnist.read_image_file), (labels, mnist.read_label_file)):
-        try:
+        with reading(path, "not an idx file, or a truncated one", _DAMAGED):
             loaded.append(read(str(path)).numpy())
-        except (AssertionError, KeyError, RuntimeError, ValueError) as error:
-            raise DataError.at(path, "not an idx file, or a truncated one", _DAMAGED) from error
     return checked(images, loaded[0], loaded[1])
 
 
 def _loaded_mat(path: Path, names: Sequence[str], expected: str) -> list[Any]:
     from scipy.io import loadmat
 
-    try:
+    with reading(path, "not a .mat file, or a truncated one", _DAMAGED):
         stored = loadmat(str(path))
-    except Exception as error:  # scipy raises a dozen kinds, zlib.error and TypeError among them
-        raise DataError.at(path, "not a .mat file, or a truncated one", _DAMAGED) from error
     if any(name not in stored for name in names):
-        found = ", ".join(name for name in stored if not name.startswith("__")) or "nothing"
-        raise DataError.at(path, f"holds {found}", f"expected {expected}")
+        names_in = ", ".join(name for name in stored if not name.startswith("__")) or "nothing"
+        raise DataError.at(path, f"holds {names_in}", f"expected {expected}")
     return [stored[name] for name in names]
 
 
@@ -115,31 +110,24 @@ def read_usps(path: Path) -> Arrays:
     """USPS as bzip2-compressed libsvm text, the way torchvision downloads it."""
     from torchvision.datasets import USPS
 
-    try:
+    with reading(path, "not bzip2-compressed libsvm text of 256 pixels a line", _DAMAGED):
         stored = USPS(str(path.parent), train=path.name == "usps.bz2")
-    except (EOFError, OSError, ValueError, IndexError, UnicodeDecodeError) as error:
-        raise DataError.at(
-            path, "not bzip2-compressed libsvm text of 256 pixels a line", _DAMAGED
-        ) from error
     return checked(path, stored.data, np.asarray(stored.targets))
 
 
 def count_usps(path: Path) -> NDArray[np.int64]:
     """Labels of a USPS file, without its pixels."""
-    try:
-        with bz2.open(path) as lines:
-            return np.array([int(line.split(maxsplit=1)[0]) - 1 for line in lines])
-    except (EOFError, OSError, ValueError, IndexError) as error:
-        raise DataError.at(path, "not bzip2-compressed libsvm text", _DAMAGED) from error
+    with reading(path, "not bzip2-compressed libsvm text", _DAMAGED), bz2.open(path) as lines:
+        return np.array([int(line.split(maxsplit=1)[0]) - 1 for line in lines])
 
 
 def npz_names(path: Path) -> tuple[str, ...]:
     """Names of the arrays in an .npz file."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return tuple(stored.files)
-    except (EOFError, OSError, ValueError, AttributeError, zipfile.BadZipFile) as error:
-        raise DataError.at(path, "not an .npz file, or a truncated one", _DAMAGED) from error
+    with (
+        reading(path, "not an .npz file, or a truncated one", _DAMAGED),
+        np.load(path, allow_pickle=False) as stored,
+    ):
+        return tuple(stored.files)
 
 
 def read_npz(path: Path, part: str) -> Arrays:
@@ -152,11 +140,11 @@ def read_npz(path: Path, part: str) -> Arrays:
             f"has no {' and no '.join(missing)}, only {', '.join(there) or 'nothing'}",
             "expected x_train, y_train, x_test, y_test, or one of the two pairs",
         )
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            images, labels = (stored[name] for name in names)
-    except (EOFError, OSError, ValueError, zipfile.BadZipFile) as error:
-        raise DataError.at(path, "cannot be read", _DAMAGED) from error
+    with (
+        reading(path, "cannot be read", _DAMAGED),
+        np.load(path, allow_pickle=False) as stored,
+    ):
+        images, labels = (stored[name] for name in names)
     return checked(path, images, labels)
 
 
@@ -231,18 +219,15 @@ class _ArraysOnly(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self._admitted:
-            raise pickle.UnpicklingError(f"it wants {module}.{name}, which is not an array")
+            raise pickle.UnpicklingError(f"{module}.{name} is not an array")
         return super().find_class(module, name)
 
 
 def _unpickled(path: Path) -> Any:
-    try:
+    with reading(path, "not a pickle of arrays", _DAMAGED):
         raw = path.read_bytes()
         raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw  # whatever its name says
         return _ArraysOnly(io.BytesIO(raw), encoding="bytes").load()
-    except Exception as error:  # a damaged pickle raises almost anything
-        reason = str(error) or type(error).__name__
-        raise DataError.at(path, f"not a pickle of arrays ({reason})", _DAMAGED) from error
 
 
 def read_pairs(path: Path, part: str) -> Arrays:
@@ -257,11 +242,9 @@ def read_pairs(path: Path, part: str) -> Arrays:
         (pairs,) = _loaded_mat(path, ("dataset",), f"an array 'dataset' of {expected}")
     else:
         pairs = _unpickled(path)
-    try:
+    with reading(path, "holds something else", f"expected {expected}"):
         images, labels = (np.asarray(one) for one in pairs[("train", "test").index(part)])
         low, high = images.min(), images.max()
-    except (IndexError, KeyError, TypeError, ValueError) as error:
-        raise DataError.at(path, "holds something else", f"expected {expected}") from error
     if images.shape[1:] != (1, 28, 28) or not (low >= 0 and high <= 1):
         found = f"{part} images have shape {images.shape} and go from {low} to {high}"
         raise DataError.at(path, found, f"expected {expected}")

@@ -147,8 +147,8 @@ def _distinct_colour(
     """A random colour that is clearly brighter or darker than the background."""
     while True:
         colour = random.integers(0, 256, 3)
-        own = float(colour @ (299, 587, 114)) / 1000
-        if abs(own - brightness) >= contrast:
+        luma = float(colour @ (299, 587, 114)) / 1000
+        if abs(luma - brightness) >= contrast:
             return _rgb(colour)
 
 

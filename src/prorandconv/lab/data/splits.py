@@ -28,7 +28,7 @@ def stratified_split(
     Args:
         names: a name for each image that is the same on every machine.
         labels: the class of each image.
-        share: validation's share of each class, at least one image where the class has two.
+        share: validation's share of each class, at least one image if the class has two.
         seed: another seed gives another split.
 
     Returns:
@@ -58,7 +58,7 @@ def block_split(
     Args:
         names: a name for each frame that is the same on every machine.
         blocks: how many blocks there are, or one for each frame if there are fewer frames.
-        share: validation's share of the blocks, at least one where there are two.
+        share: validation's share of the blocks, at least one if there are two.
         seed: another seed gives another split.
 
     Returns:

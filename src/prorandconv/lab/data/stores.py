@@ -85,9 +85,9 @@ class Options:
 
 
 FEW = 16
-"""So many files are decoded faster than worker processes start."""
+"""This number of files is decoded faster than worker processes start."""
 TOGETHER = 32
-"""So many small images a worker process decodes at once; scenes, which are large, one by one."""
+"""Number of images that a worker process decodes at once; scenes, which are large, one by one."""
 
 
 Fetched = Tensor | list[Tensor]

@@ -169,8 +169,8 @@ def smoothing(image: Tensor, seed: int) -> Sheet:
 
 COLUMNS, ROWS = 8, 5
 EARLY = 3
-STILL = 0.03
-"""Mean change by one repetition, in shares of the range [-1, 1], below which a draw has settled."""
+TOLERANCE = 0.03
+"""A draw has converged if one more repetition changes less of the range [-1, 1], on average."""
 
 
 def draws(image: Tensor, seed: int) -> Sheet:
@@ -184,16 +184,16 @@ def draws(image: Tensor, seed: int) -> Sheet:
     for begin in range(0, len(pictures), COLUMNS):
         part = slice(begin, begin + COLUMNS)
         rows.append(Row("", pictures[part], captions[part]))
-    still = sum(settled(augment, image, params) for params in drawn)
+    count = sum(converged(augment, image, params) for params in drawn)
     notes = [
-        f"In {still} of these {len(drawn)} draws the picture has settled by L = {EARLY}: one more "
-        f"repetition changes a pixel by less than {STILL:.0%} of the range, on average."
+        f"In {count} of these {len(drawn)} draws the picture has converged by L = {EARLY}: one more "
+        f"repetition changes a pixel by less than {TOLERANCE:.0%} of the range, on average."
     ]
     return Sheet(f"The first {len(drawn)} draws of Pro-RandConv", rows, notes)
 
 
-def settled(augment: ProRandConv, image: Tensor, params: Draw) -> bool:
+def converged(augment: ProRandConv, image: Tensor, params: Draw) -> bool:
     """Whether repetitions beyond the first few hardly change the picture."""
     before = augment(image, draw=replace(params, repeats=EARLY))
     after = augment(image, draw=replace(params, repeats=EARLY + 1))
-    return float((after - before).abs().mean()) < STILL * 2
+    return float((after - before).abs().mean()) < TOLERANCE * 2

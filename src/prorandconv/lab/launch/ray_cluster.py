@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
 from ...errors import ProRandConvError
-from ..errors import StoppedError
 from ..files import CACHE_VARIABLE, DATA_VARIABLE
 from ..run.config import Execution, RunConfig
 from ..run.directory import PREVIOUS, RESULT, STATE, RunDirectory
-from ..run.signals import StopRequest, signals
-from . import LaunchOptions
-from .outcome import Outcome, attempt
+from . import Launcher, LaunchOptions, Outcome, attempt
 
 NODE_DEATHS = 3
-"""So often a run is begun again because its node has died."""
+"""A run is begun again at most so often because its node has died."""
 
 SECONDS_TO_SAVE = 120.0
 
 
-class OnRay:
+class OnRay(Launcher):
     """Each run has its CPUs and GPUs; a run whose node dies is resumed elsewhere.
 
     Runs need the package and the data at the same place on every node. Where the folder of runs is
     no shared storage, a run's files are copied back when it is done.
     """
 
+    queue = sys.maxsize  # Ray has a queue of its own
+
     def __init__(self, options: LaunchOptions) -> None:
-        self._options = options
-        self.threads = options.cpus
+        self._options, self.threads = options, options.cpus
         self._ray = _connected(options.ray_address)
         there = self._ray.cluster_resources()
         widths = [there.get("CPU", 0) // options.cpus]
@@ -48,60 +48,46 @@ class OnRay:
                 f"{there.get('GPU', 0):g} GPUs",
             )
 
-    def __call__(
-        self,
-        configs: Sequence[RunConfig],
-        execution: Execution,
-        on_done: Callable[[Outcome], None],
-    ) -> None:
-        """Execute the runs as tasks of the cluster."""
-        ray, options = self._ray, self._options
-        remote = ray.remote(num_cpus=options.cpus, num_gpus=options.gpus, max_retries=NODE_DEATHS)(
-            task
-        )
-        names = (DATA_VARIABLE, CACHE_VARIABLE)
-        variables = {name: os.environ[name] for name in names if name in os.environ}
-        execution = execution.with_absolute_paths()
+    @contextmanager
+    def opened(self, execution: Execution) -> Iterator[None]:
+        """A mark in the folder of runs tells nodes whether they share it."""
         execution.runs.mkdir(parents=True, exist_ok=True)
-        stop = StopRequest()
-        with (
-            signals(stop),
-            NamedTemporaryFile(dir=execution.runs, prefix=".storage-") as marker,
-        ):
+        names = (DATA_VARIABLE, CACHE_VARIABLE)
+        self._variables = {name: os.environ[name] for name in names if name in os.environ}
+        with NamedTemporaryFile(dir=execution.runs.resolve(), prefix=".storage-") as marker:
+            self._marker = Path(marker.name)
+            yield
 
-            def begin(config: RunConfig) -> Any:
-                return remote.remote(
-                    config.with_absolute_paths(),
-                    execution,
-                    options.cpus,
-                    Path(marker.name),
-                    variables,
-                )
+    def submit(self, config: RunConfig, execution: Execution) -> Any:
+        """Make a task of the cluster."""
+        cpus, gpus = self._options.cpus, self._options.gpus
+        remote = self._ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=NODE_DEATHS)(task)
+        places = config.with_absolute_paths(), execution.with_absolute_paths()
+        return remote.remote(*places, cpus, self._marker, self._variables)
 
-            tasks = {begin(config): (config, 1) for config in configs}
-            while tasks and not stop:
-                for done in ray.wait(list(tasks), timeout=1.0)[0]:
-                    config, tries = tasks.pop(done)
-                    outcome = self._outcome(config, done, execution)
-                    if outcome.worth_retrying(tries):
-                        tasks[begin(config)] = (config, tries + 1)
-                    else:
-                        on_done(outcome)
-            if stop:
-                for one in tasks:
-                    ray.cancel(one, recursive=False)
-                ray.wait(list(tasks), num_returns=len(tasks), timeout=SECONDS_TO_SAVE)
-                raise StoppedError("stopped and saved; run the same command to resume")
+    def wait(self, jobs: Sequence[Any]) -> Sequence[Any]:
+        """Tasks that have ended."""
+        ended: list[Any] = self._ray.wait(list(jobs), timeout=1.0)[0]
+        return ended
 
-    def _outcome(self, config: RunConfig, done: Any, execution: Execution) -> Outcome:
+    def outcome(self, job: Any, config: RunConfig, execution: Execution) -> Outcome:
+        """What the task has returned; its files are copied if they are only on its node."""
         try:
-            outcome, files = self._ray.get(done)
+            outcome, files = self._ray.get(job)
         except self._ray.exceptions.RayError as error:
             return Outcome(config, problem=f"Ray: {str(error).strip().splitlines()[0]}")
         if files:
             _copy_back(RunDirectory(config.directory(execution.runs)), files)
         ended: Outcome = replace(outcome, config=config)
         return ended
+
+    def stop(self, jobs: Sequence[Any]) -> Sequence[Any]:
+        """Cancel tasks, which save their runs."""
+        for job in jobs:
+            self._ray.cancel(job, recursive=False)
+        if jobs:
+            self._ray.wait(list(jobs), num_returns=len(jobs), timeout=SECONDS_TO_SAVE)
+        return ()
 
 
 def _connected(address: str | None) -> Any:

@@ -25,12 +25,13 @@ class ADA(Classifying):
     """Learns from images that are hard for the network and near to the source's in its features.
 
     Algorithm 1 of the paper: at the start of an epoch, for the first few epochs, each image moves
-    up the gradient of CE - γ · mean squared distance of the features (Eq. 5) and joins the
-    training images. A step is taken in pixels from 0 to 1 and is a share of a mean over 32 images,
+    up the gradient of CE - γ · mean squared distance of the features and joins the training
+    images. A step is taken in pixels from 0 to 1 and is a share of a mean over 32 images,
     as in the authors' code. There images are made every 100 steps of 32, from the first 10,000 of
     the shuffled whole: here every epoch, from the source.
     """
 
+    label: ClassVar[str] = "ADA"
     growths: Count = 6
     """K: how often images are made"""
     ascent_steps: Count = 15
@@ -63,12 +64,13 @@ class ADA(Classifying):
 
 @dataclass(frozen=True)
 class MEADA(ADA):
-    """ADA whose images also raise the entropy of the prediction (Eq. 7): + η H(softmax(z)).
+    """ADA whose images also raise the entropy of the prediction: + η H(softmax(z)).
 
     The authors' port doubles the training images each time: here each time adds one from each of
     the source's. They keep the best mean accuracy over the targets, measured every 100 steps.
     """
 
+    label: ClassVar[str] = "ME-ADA"
     growths: Count = 3
     """K: how often images are made"""
     eta: NonNegative = 10.0

@@ -110,6 +110,14 @@ class Method:
 class Classifying(Method):
     """A method for images with one class each."""
 
+    label: ClassVar[str] = ""
+    """in tables and plots; empty: its name"""
+
+    @property
+    def style(self) -> Style | None:
+        """Its label."""
+        return Style(self.label) if self.label else None
+
     @property
     def tasks(self) -> tuple[str, ...]:
         """Classification only."""

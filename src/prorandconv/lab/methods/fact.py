@@ -22,16 +22,17 @@ from .learner import Augment, Learner, Losses, RunInfo
 
 @dataclass(frozen=True)
 class FACT(Classifying):
-    """Images are joined by versions with another image's amplitudes mixed in (Eq. 4 and 5).
+    """Images are joined by versions with another image's amplitudes mixed in (AM in the paper).
 
-    Loss (Eq. 9): mean CE of originals and mixed images, and β times the KL divergences of the
-    student's predictions for one from a teacher's for the other, both ways (Eq. 7 and 8). The
+    Loss: mean CE of originals and mixed images, and β times the KL divergences of the student's
+    predictions for one from a teacher's for the other, both ways (co-teacher regularisation). The
     teacher is the moving average of the student. As in the authors' code, softmax has a
     temperature without its square as a factor, the teacher's batch normalisation is in training
     mode, and β rises over the first epochs. There the partner is drawn from all images and pixels
     are rounded: here it is another image of the mini-batch, and pixels are clamped.
     """
 
+    label: ClassVar[str] = "FACT"
     strength: Probability = 1.0
     """λ is drawn from U(0, this)"""
     consistency: NonNegative = 2.0

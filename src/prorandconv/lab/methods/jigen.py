@@ -25,13 +25,14 @@ GRID = 3
 class JiGen(Classifying):
     """Some images are cut into 3×3 tiles, which are permuted; a second head names the permutation.
 
-    Eq. 1 of the paper: CE(class) + α CE(permutation), both over all images; unpermuted images are
-    a class of the second head too. As in the authors' code each tile turns grey with a small
+    The loss is CE(class) + α CE(permutation), both over all images; unpermuted images are a class
+    of the second head too. As in the authors' code each tile turns grey with a small
     probability. There 30 stored permutations are used and photos have 222 pixels: here they are
     chosen by the same rule (each the farthest from those before it), and pixels that do not
     divide by 3 stay at the right and bottom edges.
     """
 
+    label: ClassVar[str] = "JiGen"
     p: Probability = 0.1
     """probability that an image's tiles are permuted (1 - β of the authors)"""
     orders: Count = 30

@@ -46,10 +46,10 @@ class L2D(Classifying):
     """Images are joined by views from random convolutions, whose learnt scales fight the network.
 
     A layer before the classifier gives a mean and a variance, from which the embedding is drawn
-    (the mean in evaluation). Round 1, the network: CE of both + α₂ · the likelihood that one
-    view's distribution gives the other's embedding (Eq. 9) + α₁ · supervised contrast (Eq. 8).
-    Round 2, the augmenter: the discrepancy of embeddings by class (Eq. 6) + β · an upper bound of
-    the information that views share (CLUB, Eq. 4); its convolutions are fixed there.
+    (the mean in evaluation). Round 1, the network: CE of both - α₂ · the log-likelihood that one
+    view's distribution gives the other's embedding + α₁ · supervised contrast. Round 2, the
+    augmenter: the discrepancy (MMD) of embeddings by class + β · an upper bound (CLUB) of the
+    information that views share; its convolutions are fixed there.
 
     As in the authors' code the weights of the branches, drawn from N(0, 1), are divided by their
     sum. Classes that are absent from a mini-batch are left out of the discrepancy (there they give
@@ -57,6 +57,7 @@ class L2D(Classifying):
     small images: the one here is that of StyDeSty (Liu et al., ICML 2024).
     """
 
+    label: ClassVar[str] = "L2D"
     contrast: NonNegative = 1.0
     """α₁, weight of the supervised contrast"""
     likelihood: NonNegative = 1.0
@@ -188,7 +189,7 @@ class Augmenter(nn.Module):
 
     def _layers(self, generator: torch.Generator | None) -> list[Layer]:
         """PyTorch's usual first weights: of the 1×1 convolution, then two for each kernel."""
-        sides = [1, *(k for k in self.form.kernels for _ in "12")]
+        sides = [1, *(k for k in self.form.kernels for _ in range(2))]
         bounds = [(3 * k * k) ** -0.5 for k in sides]
 
         def uniform(bound: float, *shape: int) -> Tensor:
@@ -221,7 +222,9 @@ class Augmenter(nn.Module):
             kept /= 1 - self.form.dropout
         pairs = [layers[i : i + 2] for i in range(1, len(layers), 2)]
         maps = list(self.scales), list(self.shifts)
-        made = augmented(x, layers[0], pairs, *maps, weights.to(x.device), kept.to(x.device))
+        # In full precision, whatever the network computes in.
+        with torch.autocast(x.device.type, enabled=False):
+            made = augmented(x, layers[0], pairs, *maps, weights.to(x.device), kept.to(x.device))
         return self.form.share * normalised(made, format) + (1 - self.form.share) * x
 
 

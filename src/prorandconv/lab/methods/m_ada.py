@@ -30,10 +30,10 @@ CRITIC = 100.0
 class MADA(ADA):
     """ADA whose images may lie far from the source, and whose steps look ahead.
 
-    The ascent (Eq. 2) goes up CE - γ · distance of features + β · relaxation, which is the mean
-    squared distance of what a Wasserstein autoencoder makes of the image before and after
-    (the paper's Eq. 4: of the image and what it makes of it). It is trained (Eq. 5) before images
-    are made: first on the source, then on the newest images. A step (Algorithm 1) minimises
+    The ascent goes up L_task - γ L_const + β L_relax: CE, the distance of features, and the mean
+    squared distance of what a Wasserstein autoencoder makes of the image before and after (in the
+    paper: of the image and what it makes of it). It is trained before images are made: first on
+    the source, then on the newest images. A step minimises
     (CE(source; θ) + CE(made images; θ - η ∇CE(source; θ))) / 2, with the second derivative.
 
     The authors' code adds the log density of the prior's sample to both scores of the critic, takes
@@ -41,6 +41,7 @@ class MADA(ADA):
     here each score has its own density, and all ascents start at the source.
     """
 
+    label: ClassVar[str] = "M-ADA"
     growths: Count = 3
     """K: how often images are made"""
     ascent_steps: Count = 25
@@ -155,7 +156,7 @@ class Autoencoder(nn.Module):
 def autoencoder_losses(
     coded: Tensor, drawn: Tensor, decoded: Tensor, pixels: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """What the autoencoder and its critic minimise (Eq. 5), as scalars.
+    """What the autoencoder and its critic minimise, as scalars.
 
     Args:
         coded: scores of codes, ``(N,)``.

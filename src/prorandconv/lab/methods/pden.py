@@ -33,16 +33,18 @@ LEARNING = 1 / 2
 class PDEN(Classifying):
     """Domains are added one by one, each by a generator that learns against the network.
 
-    The network (Eq. 7) learns from images, from those of an earlier generator, from a blend of
-    both, and from the present generator's, by cross-entropy and a contrast whose positives are
-    views of the same image (Eq. 3). The generator (Eq. 8) keeps the class, differs for different
-    noise up to a limit (Eq. 6), can be inverted by a second network (Eq. 5) and drives views apart
-    (Eq. 4); images, noise and weights are as in the authors' code, which works on pixels from 0
-    to 1. It trains 50 × 100 + 20 × 30 × 100 steps: here these shares are stretched over the run.
-    There the network steps before the generator's gradient is taken, which PyTorch has refused
-    since 1.5: here both gradients are taken first.
+    The network learns from images, from those of an earlier generator, from a blend of both, and
+    from the present generator's, by cross-entropy and a contrast whose positives are views of the
+    same image. The generator keeps the class (safety), can be inverted by a second network
+    (cycle), drives views apart and differs for different noise up to a limit (effectiveness);
+    noise and weights are as in the authors' code, which works on pixels from 0 to 1.
+
+    It trains 50 × 100 + 20 × 30 × 100 steps: here these shares are stretched over the run. There
+    the network steps before the generator's gradient is taken, which PyTorch has not allowed since
+    1.5: here both gradients are taken first.
     """
 
+    label: ClassVar[str] = "PDEN"
     domains: Count = 20
     """how many generators are learnt"""
     temperature: Positive = 0.07
@@ -124,7 +126,7 @@ class Expanding(Learner):
             return torch.randn(count, NOISE, generator=generator).to(x.device)
 
         with torch.set_grad_enabled(learning):
-            new, other = (self.generators[number](pixels, noise()) for _ in "12")
+            new, other = (self.generators[number](pixels, noise()) for _ in range(2))
         views = [new, pixels]
         if number > 0:
             with torch.no_grad():

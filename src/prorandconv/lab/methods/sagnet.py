@@ -28,15 +28,16 @@ NORMS = (nn.BatchNorm2d, nn.GroupNorm, nn.InstanceNorm2d)
 class SagNet(Classifying):
     """Content is classified whatever the style is, and style is kept from telling the class.
 
-    Behind a layer of the network styles are blended with those of other images (Eq. 1) for the
-    network itself, and contents are exchanged (Eq. 2) for a copy of what follows, the style
-    network. Three losses of one graph: CE of the network, CE of the style network (Eq. 4), and for
-    the affine weights of normalisations before that layer λ CE(style network, uniform) (Eq. 5). As
+    Behind a layer of the network styles are blended with those of other images (the paper's SR)
+    for the network itself, and contents are exchanged (CR) for a copy of what follows, the style
+    network. Three losses of one graph: CE of the network, CE of the style network, and for the
+    affine weights of normalisations before that layer L_adv = λ CE(style network, uniform). As
     in the authors' code variances are blended, not deviations, and the exchanged content gets no
     gradient; their code also decays the style network's weights a second time. They give no
     network without batch normalisation: there, all weights before the layer follow the adversary.
     """
 
+    label: ClassVar[str] = "SagNet"
     layer: str = ""
     """the layer; empty: layer2 of a ResNet, else the first pooling"""
     weight: NonNegative = 0.1
@@ -84,11 +85,11 @@ class StyleAgnostic(Learner):
         """One round of three losses."""
         x, y, kept = batch.images, batch.labels, []
         share = torch.rand(len(x), generator=generator).to(x.device)
-        first, second = (torch.randperm(len(x), generator=generator).to(x.device) for _ in "12")
+        first, second = (torch.randperm(len(x), generator=generator).to(x.device) for _ in range(2))
 
         def randomise(found: Tensor) -> Tensor:
-            kept.append(found)
-            return style_randomised(found, share, first)
+            kept.append(found.float())  # statistics need full precision
+            return style_randomised(kept[0], share, first)
 
         with hooked(self.network, [self.layer], randomise):
             content = self._logits(self.network, x, generator)
@@ -145,9 +146,10 @@ def tail(network: nn.Module, layer: str, image_size: int) -> nn.Module:
 
     # No generator: what networks draw is not to depend on this.
     probe = torch.linspace(-1, 1, 3 * image_size**2).view(1, 3, image_size, image_size)
+    probe = probe.to(next(network.parameters(), probe).device)
     with torch.no_grad(), frozen(network), frozen(copied), hooked(network, [layer], keep):
         try:
-            fits = torch.equal(network(probe), copied(kept[0]))
+            fits = torch.allclose(network(probe), copied(kept[0]), atol=1e-4)
         except (RuntimeError, TypeError):  # shapes or arguments that do not fit
             fits = False
     if not fits:

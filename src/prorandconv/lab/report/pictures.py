@@ -19,7 +19,6 @@ from ..run.config import RunConfig
 from .compare import Comparison
 from .curves import learning_curves, render, themed
 from .read import ReportedRun
-from .sheets import sample_sheet
 
 LARGEST = 300_000
 """Bytes of a PNG."""
@@ -109,6 +108,8 @@ def sample_pictures(
         changes = {"network": "lenet", "weights": None}  # none is needed, nor may one be imported
         if data_root is not None:
             changes["data_root"] = str(data_root)
+        from .sheets import sample_sheet  # images are loaded here and below, and nowhere else
+
         try:
             sheet = sample_sheet(RunConfig.from_mapping(run.config | changes))
         except DataError as error:
@@ -143,7 +144,7 @@ def prediction_pictures(
                 yield f"No predictions of {row}: no run of it has kept its weights"
         shown, seeds = _of_one_seed({row: kept for row, kept in runs.items() if kept})
         for target in group.targets if shown else ():
-            from .sheets import prediction_sheet  # networks are loaded here, and nowhere else
+            from .sheets import prediction_sheet
 
             try:
                 sheet = prediction_sheet(shown, target, data_root, scenes=scenes)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..data import get_benchmark
 from ..errors import ReportError
 from ..files import write_text
 from ..paper import paper_tables
@@ -109,12 +108,10 @@ def length(study: StudyRecord, table: Table) -> list[str]:
     epochs = lengths.pop() if len(lengths) == 1 else None
     if not isinstance(epochs, int):
         return []
-    theirs = [one for one in paper_tables() if one["table"] == table.reference]
-    names = {(one.get("benchmark"), one.get("multi_source", False)) for one in theirs}
-    name, several = names.pop() if len(names) == 1 else (None, False)
-    if name is None or not table.has_paper:
+    theirs = {one.get("epochs") for one in paper_tables() if one["table"] == table.reference}
+    paper = theirs.pop() if len(theirs) == 1 and table.has_paper else None
+    if paper is None:
         return [f"{epochs} epoch{'s' if epochs > 1 else ''}"]
-    paper = get_benchmark(name).recipe.length(several_sources=several)
     return [f"{epochs} of {paper} epochs"]
 
 

@@ -71,7 +71,7 @@ class Execution:
 FORMAT = 2
 """Of config.json. Files without a number are completed like those that users write."""
 
-OPTIONAL_FIELDS = (
+OPTIONAL_FIELDS = [
     "image_size",
     "average",
     "jitter",
@@ -79,7 +79,7 @@ OPTIONAL_FIELDS = (
     "shifted_validation",
     "task",
     "code",
-)
+]
 """Fields that came later: files of this format may lack them and have their default then."""
 
 CLASSIFICATION_ONLY = {"jitter": 0.0, "shifted_validation": False}
@@ -336,12 +336,7 @@ class RunConfig:
 
     @classmethod
     def read(cls, path: Path, *, trust_code: bool = False) -> RunConfig:
-        """Read a config.json, complete or in part.
-
-        Args:
-            path: the file.
-            trust_code: import what a method or network ``package.module:function`` names.
-        """
+        """Read a config.json, complete or in part; see :meth:`from_mapping`."""
         stored = read_object("config", path)
         return cls.from_mapping(stored, origin=str(path), trust_code=trust_code)
 

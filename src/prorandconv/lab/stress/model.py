@@ -27,16 +27,16 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Given:
-    """What the user says about a model's images; None where the model is to bring it."""
+class InputSpec:
+    """The images that a model takes, as the user gives them; None if the model's file does."""
 
     image_size: int | None = None
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     classes: tuple[str, ...] | None = None
 
-    def completed(self, other: Given) -> Given:
-        """The same, with what another says where this one says nothing."""
+    def completed(self, other: InputSpec) -> InputSpec:
+        """The same, completed by another."""
         missing = {name: value for name, value in vars(other).items() if vars(self)[name] is None}
         return replace(self, **missing)
 
@@ -91,7 +91,7 @@ class Model:
 
 def load_model(
     name: str,
-    given: Given,
+    given: InputSpec,
     *,
     which: Literal["best", "last"] = "best",
     data_root: Path | None = None,
@@ -103,7 +103,7 @@ def load_model(
     Args:
         name: a run's directory, a TorchScript file, a program of torch.export (.pt2), or
             ``package.module:function``, which is called without arguments and returns the network.
-        given: what the user says about its images; a run brings everything itself.
+        given: the images that it takes; a run brings everything itself.
         which: the weights that a run has selected, or its last ones.
         data_root: the folder of data sets of a run, if it has moved.
         accelerator: auto, cpu, cuda or mps; a program stays where it was exported.
@@ -111,7 +111,7 @@ def load_model(
     """
     path = Path(name)
     if path.is_dir():
-        _refuse_for_a_run(given)
+        _check_for_a_run(given)
         trained = load_trained(
             path, which, data_root=data_root, accelerator=accelerator, trust_code=trust_code
         )
@@ -128,7 +128,7 @@ def load_model(
     raise ProRandConvError.about("MODEL", name, f"{KINDS}; there is no such file or folder")
 
 
-def _refuse_for_a_run(given: Given) -> None:
+def _check_for_a_run(given: InputSpec) -> None:
     for name, value in vars(given).items():
         if value is not None:
             option = f"--{name.replace('_', '-')}"
@@ -146,7 +146,7 @@ def _of_a_run(name: str, trained: Trained) -> Model:
     )
 
 
-def _torchscript(name: str, given: Given, device: torch.device) -> Model:
+def _torchscript(name: str, given: InputSpec, device: torch.device) -> Model:
     notes = {METADATA: ""}
     try:
         with warnings.catch_warnings():
@@ -164,18 +164,18 @@ def _torchscript(name: str, given: Given, device: torch.device) -> Model:
     return Model(name, network.eval(), device, given.format, given.classes)
 
 
-def _noted(text: str | bytes) -> Given:
+def _noted(text: str | bytes) -> InputSpec:
     """What `prorandconv export` has noted in a file; nothing in files of others."""
     if not text:
-        return Given()
+        return InputSpec()
     notes = json.loads(text)
     size, classes = notes["image_size"], tuple(notes["classes"])
     if "mean" not in notes["input"]:  # the graph normalises: it takes pixels as they are
-        return Given(size, (0.0,), (1.0,), classes)
-    return Given(size, tuple(notes["mean"]), tuple(notes["std"]), classes)
+        return InputSpec(size, (0.0,), (1.0,), classes)
+    return InputSpec(size, tuple(notes["mean"]), tuple(notes["std"]), classes)
 
 
-def _program(name: str, given: Given, device: torch.device) -> Model:
+def _program(name: str, given: InputSpec, device: torch.device) -> Model:
     try:
         program = torch.export.load(name)
     except Exception as error:  # as above
@@ -192,7 +192,7 @@ def _program(name: str, given: Given, device: torch.device) -> Model:
     network: Callable[[Tensor], Tensor] = program.module()
     if batch is not None:
         network = _in_batches_of(batch, network)
-    given = given.completed(Given(image_size=side))
+    given = given.completed(InputSpec(image_size=side))
     places = [tensor.device for tensor in program.state_dict.values()]
     return Model(name, network, (*places, torch.device("cpu"))[0], given.format, given.classes)
 
@@ -208,7 +208,7 @@ def _in_batches_of(size: int, network: Callable[[Tensor], Tensor]) -> Callable[[
     return called
 
 
-def _imported(name: str, given: Given, device: torch.device) -> Model:
+def _imported(name: str, given: InputSpec, device: torch.device) -> Model:
     made: Any = importable("MODEL", name)
     try:
         network = made if isinstance(made, nn.Module) else made()

@@ -15,7 +15,7 @@ import torch
 from ...errors import require
 from ..errors import RunError
 from ..files import write_text
-from ..launch.outcome import Outcome
+from ..launch import Outcome
 from ..paper import changes
 from ..run.config import RunConfig
 from ..run.directory import METRICS, RESULT, STATE, RunDirectory, notes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import DataError
+from ...files import reading
 from ..benchmark import Benchmark
 from ..folders import domains_in, folder_benchmark, sub_folders
 from ..masks import UNLABELLED
@@ -69,10 +70,8 @@ def segfolder(root: Path, options: Options) -> Benchmark:
 def _classes(path: Path) -> tuple[str, ...]:
     if not path.is_file():
         raise DataError.at(path, "no such file", "name a class a line, in the order of the labels")
-    try:
+    with reading(path, "cannot be read", "save it as UTF-8 text"):
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError.at(path, f"cannot be read ({error})", "save it as UTF-8 text") from error
     names = tuple(line.strip() for line in lines if line.strip())
     if not 2 <= len(names) <= UNLABELLED:
         raise DataError.at(path, f"names {len(names)} class(es)", f"name 2 to {UNLABELLED}")

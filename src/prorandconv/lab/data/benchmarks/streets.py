@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import DataError
+from ...files import reading
 from ..benchmark import Benchmark, Domain, Published
 from ..decoding import list_images
 from ..folders import folder_of, photo_format
@@ -139,7 +140,7 @@ class Source(Streets):
         return problems, [*notes, note]
 
     def splits(self, files: Mapping[str, SceneFile]) -> tuple[dict[Split, Sequence[str]], str]:
-        """By folders or split.mat where there are some, else by blocks of neighbours."""
+        """By folders or split.mat if there are some, else by blocks of neighbours."""
         listed = self.folder / "split.mat"
         if any(name.startswith("train/") for name in files):
             training = [name for name in files if name.startswith("train/")]
@@ -164,16 +165,12 @@ def _number(name: str) -> int | None:
 def _split_of(path: Path) -> dict[str, set[int]]:
     from scipy.io import loadmat
 
-    try:
+    with reading(path, "is no list of the split", "it needs trainIds and valIds"):
         stored = loadmat(path)
         return {
             split: set(np.asarray(stored[f"{split}Ids"]).ravel().astype(int).tolist())
             for split in ("train", "val")
         }
-    except (OSError, ValueError, KeyError, NotImplementedError) as error:
-        raise DataError.at(
-            path, f"is no list of the split ({error!r})", "it needs trainIds and valIds"
-        ) from error
 
 
 def gtav(root: Path, options: Options) -> Benchmark:
