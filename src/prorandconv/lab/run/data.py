@@ -20,7 +20,8 @@ from ..tasks import get_task
 from .config import RunConfig
 from .distributed import Ranks
 from .evaluation import Targets
-from .values import DataIdentity
+from .stored import target_key
+from .values import DataIdentity, weights_content
 
 
 def open_benchmark(config: RunConfig) -> Benchmark:
@@ -95,9 +96,10 @@ class RunData:
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
-        """Of all images, by "train", "val" and target."""
+        """Of all images, by "train", "val" and target; and of the first weights, if from a file."""
         sources = {"train": self.training.fingerprint, "val": self.validation.fingerprint}
-        return sources | {name: self.targets[name].fingerprint for name in self.targets.names}
+        targets = {target_key(n): self.targets[n].fingerprint for n in self.targets.names}
+        return sources | targets | weights_fingerprint(self._config)
 
 
 def _source(config: RunConfig, benchmark: Benchmark, split: Split, limit: int | None) -> Samples:
@@ -114,6 +116,12 @@ def _source(config: RunConfig, benchmark: Benchmark, split: Split, limit: int | 
             f"and at least {least} are needed: add {more}"
         )
     return images
+
+
+def weights_fingerprint(config: RunConfig) -> dict[str, str]:
+    """Of the file that a run begins with, as "weights"; empty if it has none or it is gone."""
+    path = config.weights
+    return {} if path is None or not path.is_file() else {"weights": weights_content(path)}
 
 
 def check_same_data(

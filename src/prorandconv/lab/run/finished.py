@@ -9,9 +9,9 @@ from ..data import Benchmark, Split
 from ..errors import DataError
 from .checkpoint import read_state
 from .config import RunConfig
-from .data import check_same_data, open_benchmark
+from .data import check_same_data, open_benchmark, weights_fingerprint
 from .directory import BEST, RESULT, RunDirectory
-from .stored import Result, selected
+from .stored import Result, selected, target_key
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ def present_fingerprints(
     wanted: dict[str, tuple[tuple[str, ...], Split, int | None]] = {
         "train": (config.source, "train", config.train_images),
         "val": (config.source, "val", config.test_images),
-        **{name: ((name,), "test", config.test_images) for name in targets},
+        **{target_key(name): ((name,), "test", config.test_images) for name in targets},
     }
-    found = {}
+    found = weights_fingerprint(config)
     for name, (domains, split, limit) in wanted.items():
         key = (config.benchmark, config.data_root, domains, split, limit)
         if key not in known:

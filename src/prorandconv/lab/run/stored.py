@@ -144,6 +144,11 @@ def validation_score(metric: str) -> str:
     return f"val_{metric}"
 
 
+def target_key(name: str) -> str:
+    """The name of a target's fingerprint in ``data``, where "train" and "val" are the source's."""
+    return f"target {name}" if name in ("train", "val", "weights") else name
+
+
 def fingerprints(result: Result) -> dict[str, str]:
     """Hashes of the data that a run was trained and measured on, by name.
 
@@ -158,11 +163,10 @@ def fingerprints(result: Result) -> dict[str, str]:
     source = "+".join(config["source"])
 
     def name(part: str) -> str:
-        return (
-            f"{config['benchmark']} {source} {part}"
-            if part in ("train", "val")
-            else (f"{config['benchmark']} {part}")
-        )
+        if part == "weights":
+            return f"{config['network']} weights"
+        of = f"{source} " if part in ("train", "val") else ""
+        return f"{config['benchmark']} {of}{part}"
 
     return {name(part): fingerprint for part, fingerprint in result["data"].items()}
 
