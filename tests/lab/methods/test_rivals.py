@@ -91,10 +91,7 @@ def test_a_resnet_learns_from_it_in_half_precision(name, info, batch, small_run)
     if "done" in dict(learner.named_buffers()):
         learner.done.fill_(35)
     optimisers = learner.optimisers(optimiser_maker(small_run(learning_rate=0.01)))
-    weights = {
-        n: [p.detach().clone() for g in o.param_groups for p in g["params"]]
-        for n, o in optimisers.items()
-    }
+    before = {kind: [one.clone() for one in learnt(opt)] for kind, opt in optimisers.items()}
     generator, ranks = torch.Generator().manual_seed(0), Ranks(torch.device("cpu"))
     learner.begin_epoch(1, Source(batch), generator, lambda: None)
     losses, _ = learn(learner, optimisers, batch, generator, ranks, "bf16-mixed")
