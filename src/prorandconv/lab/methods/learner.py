@@ -126,12 +126,7 @@ class Learner(nn.Module, ABC):
 
 
 class OneLoss(Learner):
-    """The usual learner: one loss, one round.
-
-    Args:
-        network: what is trained.
-        loss: what is minimised.
-    """
+    """The usual learner: one loss, one round."""
 
     def __init__(self, network: nn.Module, loss: Loss) -> None:
         super().__init__(network)

@@ -78,11 +78,7 @@ def mixed_style(x: Tensor, share: Tensor, order: Tensor) -> Tensor:
 
 
 def usual_layers(network: nn.Module) -> tuple[str, ...]:
-    """The stages of a ResNet; of another network the first pooling, as after LeNet's first block.
-
-    Args:
-        network: any.
-    """
+    """The stages of a ResNet; of another network the first pooling: after LeNet's first block."""
     names = dict(network.named_modules())
     if all(stage in names for stage in STAGES):
         return STAGES

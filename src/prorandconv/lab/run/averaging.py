@@ -63,9 +63,6 @@ class WeightAverage:
 
         Statistics of batch normalisation belong to weights: those of the average are taken anew,
         from what the method shows the network.
-
-        Args:
-            batches: training images of this process.
         """
         if not self.weights:
             yield

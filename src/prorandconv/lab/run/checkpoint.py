@@ -31,12 +31,6 @@ SECONDS_BETWEEN_TRIES = 1.0
 def save(directory: RunDirectory, state: RunState, ranks: Ranks, data: Mapping[str, str]) -> None:
     """Write a checkpoint. All processes have to call it.
 
-    Args:
-        directory: the run's.
-        state: the run's.
-        ranks: all processes; the first one writes.
-        data: fingerprints of all images, of the first process.
-
     Raises:
         DivergedError: the weights are of no use.
     """
@@ -92,12 +86,7 @@ class Disk(NamedTuple):
 
 
 def disk_needed(config: RunConfig, learner: Learner) -> Disk:
-    """The disk that a run takes; files of less than a megabyte are left out.
-
-    Args:
-        config: the run.
-        learner: what it trains.
-    """
+    """The disk that a run takes; files of less than a megabyte are left out."""
     network, everything = _bytes(learner.network.state_dict()), _bytes(learner.state_dict())
     copies = 2 if config.optimiser != "sgd" else int(config.momentum > 0)
     moments = copies * sum(one.nbytes for one in learner.parameters())

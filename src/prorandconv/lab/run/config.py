@@ -291,11 +291,6 @@ class RunConfig:
 
         One that :meth:`to_mapping` has made is taken as it is, without a look at any data. In any
         other, what is missing is the paper's.
-
-        Args:
-            stored: as in config.json.
-            origin: where it comes from, for messages.
-            trust_code: import what a method or network ``package.module:function`` names.
         """
         try:
             return cls._from_plain(dict(stored), trust_code)

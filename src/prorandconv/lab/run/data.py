@@ -54,9 +54,6 @@ class RunData:
     """The images of a run: training and validation images of its source, and its targets.
 
     Validation images are there under shifts too, by family, if the run asks for them.
-
-    Args:
-        config: the run.
     """
 
     def __init__(self, config: RunConfig) -> None:
@@ -73,14 +70,7 @@ class RunData:
         start: int = 0,
         images: Samples | None = None,
     ) -> Batches:
-        """Go through the training images once, or through what is left of them.
-
-        Args:
-            ranks: each process gets its part.
-            order: shuffles, and draws the base augmentation.
-            start: the first mini-batch wanted.
-            images: other training images than the source's.
-        """
+        """Go through the training images once, or through what is left of them."""
         config = self._config
         chosen = self.training if images is None else images
         return chosen.batches(

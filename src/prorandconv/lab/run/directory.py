@@ -39,11 +39,7 @@ METADATA = "prorandconv"
 
 
 class RunDirectory:
-    """Reads and writes the files of one run.
-
-    Args:
-        path: ``runs/<benchmark>/<method>/<source>/<hash>``.
-    """
+    """Reads and writes the files of one run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -137,13 +133,7 @@ class RunDirectory:
     def check_same_config(
         self, config: Mapping[str, Any], stored: Mapping[str, Any], file: str
     ) -> None:
-        """Raise if a file is that of another run than the one that this directory is for.
-
-        Args:
-            config: the run's config, as JSON values.
-            stored: the config that the file has.
-            file: its name.
-        """
+        """Raise if a file is that of another run than the one that this directory is for."""
         for name in config.keys() & stored.keys() - {*PATH_FIELDS, "format", "devices", "nodes"}:
             one, other = config[name], stored[name]
             if name == "options":  # of which there may be more by now

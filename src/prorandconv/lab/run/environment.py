@@ -92,12 +92,7 @@ def deterministic(wanted: bool) -> Iterator[None]:
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """The numeric precision of a run's network, in training and in evaluation alike.
-
-    Args:
-        device: where the network is.
-        precision: ``"32-true"`` or ``"bf16-mixed"``.
-    """
+    """The numeric precision of a run's network, in training and in evaluation alike."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed")
 
 

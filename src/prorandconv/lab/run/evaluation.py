@@ -121,16 +121,7 @@ class EpochMetrics:
 
 
 class Evaluator:
-    """Measures a run's network on its validation images and targets.
-
-    Args:
-        config: the run.
-        validation: its validation images.
-        shifted: the same under shifts, by family.
-        targets: its targets.
-        device: where the network is.
-        check_stop: raises when the run is to stop.
-    """
+    """Measures a run's network on its validation images and targets."""
 
     def __init__(
         self,

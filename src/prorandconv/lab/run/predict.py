@@ -68,9 +68,6 @@ def image_files(paths: Iterable[Path]) -> list[Path]:
     """Files as they are given, and the image files of folders, at any depth and by name.
 
     A folder without image files is kept: it is no image, and is reported as such.
-
-    Args:
-        paths: files and folders.
     """
     found: list[Path] = []
     for path in paths:

@@ -132,11 +132,6 @@ class RunState:
 
     Three generators: the order of the images, which is the same in all processes; the augmentation,
     with draws of its own in each process; and torch's own, for the network.
-
-    Args:
-        config: the run.
-        learner: what is trained, on its device.
-        ranks: all processes.
     """
 
     def __init__(self, config: RunConfig, learner: Learner, ranks: Ranks) -> None:

@@ -131,11 +131,7 @@ def selected(result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def evaluation_of(config: Mapping[str, Any]) -> type[Evaluation]:
-    """What a run's network is measured by; configs of before there were tasks name none.
-
-    Args:
-        config: JSON values, as in config.json.
-    """
+    """What a run's network is measured by; configs of before there were tasks name none."""
     return get_task(config.get("task", "classification")).evaluation
 
 

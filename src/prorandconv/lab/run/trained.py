@@ -78,12 +78,7 @@ class Trained:
         )
 
     def predict(self, paths: Sequence[Path], *, top: int = 1) -> Iterator[Prediction]:
-        """Classify image files, and those in folders; a bad file does not stop the others.
-
-        Args:
-            paths: files and folders.
-            top: how many classes to tell of each image.
-        """
+        """Classify image files, and those in folders; a bad file does not stop the others."""
         return predict(
             self.network,
             self.config.format,
@@ -95,12 +90,7 @@ class Trained:
         )
 
     def segment(self, paths: Sequence[Path], output: Path) -> Iterator[SegmentedFile]:
-        """Segment image files, and those in folders; a bad file does not stop the others.
-
-        Args:
-            paths: files and folders.
-            output: the folder for label files and overlays.
-        """
+        """Segment image files, and those in folders; a bad file does not stop the others."""
         return segment_files(
             self.network,
             self.config.format,

@@ -85,15 +85,7 @@ def _stop_waiting(number: int, frame: FrameType | None) -> NoReturn:
 
 
 class Run:
-    """A run in one of its processes.
-
-    Args:
-        ranks: all processes.
-        config: the run.
-        execution: where and how.
-        directory: where its files are.
-        stop: true once it is to stop.
-    """
+    """A run in one of its processes."""
 
     def __init__(
         self,

@@ -87,12 +87,7 @@ def short_hash(values: Mapping[str, Any]) -> str:
 
 
 def read_object(argument: str, path: Path) -> dict[str, Any]:
-    """The names and values in a file of JSON.
-
-    Args:
-        argument: what the file is, for the message.
-        path: the file.
-    """
+    """The names and values in a file of JSON."""
     try:
         stored = json.loads(path.read_text())
     except OSError as error:
