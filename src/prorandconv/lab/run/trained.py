@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import ProRandConvError
-from ..data import Benchmark, Samples
+from ..data import Benchmark, ImageFormat, Samples
 from ..errors import DataError, RunError
 from ..files import data_root as data_folder
 from ..models import load_weights
@@ -44,6 +44,16 @@ class Trained:
     def classes(self) -> tuple[str, ...]:
         """Names of the classes, in the order of the network's outputs."""
         return self.config.identity.classes
+
+    @property
+    def format(self) -> ImageFormat:
+        """How images reach the network."""
+        return self.config.format
+
+    @property
+    def precision(self) -> str:
+        """The numeric precision of the run; another one gives other figures."""
+        return self.config.precision
 
     @cached_property
     def benchmark(self) -> Benchmark:
@@ -78,28 +88,17 @@ class Trained:
         )
 
     def predict(self, paths: Sequence[Path], *, top: int = 1) -> Iterator[Prediction]:
-        """Classify image files, and those in folders; a bad file does not stop the others."""
-        return predict(
-            self.network,
-            self.config.format,
-            self.classes,
-            image_files(paths),
-            top=top,
-            device=self.device,
-            precision=self.config.precision,
-        )
+        """Classify image files, and those in folders; a bad file does not stop the others.
+
+        Args:
+            paths: files and folders.
+            top: number of classes for each image.
+        """
+        return predict(self, image_files(paths), top)
 
     def segment(self, paths: Sequence[Path], output: Path) -> Iterator[SegmentedFile]:
-        """Segment image files, and those in folders; a bad file does not stop the others."""
-        return segment_files(
-            self.network,
-            self.config.format,
-            self.classes,
-            image_files(paths),
-            output,
-            device=self.device,
-            precision=self.config.precision,
-        )
+        """Segment image files, and those in folders, into a folder of labels and overlays."""
+        return segment_files(self, image_files(paths), output)
 
 
 def load_trained(
