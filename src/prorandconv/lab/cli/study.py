@@ -45,7 +45,7 @@ class Study:
     full: bool = False
     """print intervals, the paper's figures and gains too; study.json always has the figures"""
     dry_run: bool = False
-    """list the runs and how long they will take, and run nothing"""
+    """list the runs, how long they will take and how much disk, and run nothing"""
     list: bool = False
     """list the studies with their numbers of runs"""
 
@@ -67,7 +67,7 @@ class Study:
         launcher = get_launcher(self.launch)
         device = _device(self.execution.accelerator)
         if self.dry_run:
-            _show_runs(out, directory, launcher, device)
+            _show_runs(out, directory, launcher, device, keep=self.execution.keep_checkpoint)
             return 0
         return self._execute(out, directory, launcher, device)
 
@@ -122,8 +122,15 @@ def studies_grid(*, counted: bool) -> Grid:
 
 
 def _show_runs(
-    out: Console, directory: StudyDirectory, launcher: Launcher, device: torch.device
+    out: Console,
+    directory: StudyDirectory,
+    launcher: Launcher,
+    device: torch.device,
+    *,
+    keep: bool,
 ) -> None:
+    from rich.filesize import decimal
+
     from ..report.formats import Grid, terminal
     from ..run.display import duration
     from ..study.directory import described
@@ -149,8 +156,7 @@ def _show_runs(
     out.print(
         f"{len(missing)} of {len(directory.configs)} runs to do: {duration(total)} of work with "
         f"{launcher.threads} thread(s) a run; about {duration(max(total / width, longest))} with "
-        f"{width} at a time",
-        highlight=False,
+        f"{width} at a time; {decimal(estimator.disk(missing, width, keep=keep))} of disk"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,21 @@ from ..run.distributed import Ranks
 from ..run.environment import autocast, deterministic, device_of
 from ..run.optimisation import learn, optimiser_maker
 from ..tasks import get_task
+
+
+@dataclass(frozen=True)
+class Disk:
+    """Bytes of a run."""
+
+    weights: int = 0
+    """of the selected weights, which stay"""
+    checkpoint: int = 0
+    """of one of its two checkpoints, which go when the run is done"""
+
+
+def _bytes(values: Iterable[object]) -> int:
+    tensors = (value for value in values if isinstance(value, torch.Tensor))
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
 class Step:
@@ -63,6 +78,14 @@ class Step:
             )
             return self._now() - began
 
+    def disk(self) -> Disk:
+        """What a run writes, after a training step: only then optimisers have their state."""
+        weights = _bytes(self.network.state_dict().values())
+        states = [own.state_dict()["state"] for own in self.optimisers.values()]
+        moments = (t for state in states for one in state.values() for t in one.values())
+        checkpoint = _bytes(self.learner.state_dict().values()) + _bytes(moments) + weights
+        return Disk(weights, checkpoint)
+
     def infer(self) -> float:
         """Classify the mini-batch once; returns the seconds."""
         self.network.eval()
@@ -90,6 +113,8 @@ class Pace:
 
     training: float
     inference: float
+    disk: Disk = Disk()
+    """of a run, whatever its length"""
 
 
 class Estimator:
@@ -103,6 +128,7 @@ class Estimator:
 
     def __init__(self, runs: Path, device: torch.device, threads: int) -> None:
         self._runs, self._device, self._threads = runs, device, threads
+        self._paces: dict[str, Pace] = {}
         self._counts: dict[tuple[str, str, str], int] = {}
         self._areas: dict[tuple[str, int], int] = {}
 
@@ -112,14 +138,26 @@ class Estimator:
         before = torch.get_num_threads()
         torch.set_num_threads(self._threads)
         try:
-            paces: dict[str, Pace] = {}
             with progress("timing a few steps", len(kinds), unit="methods") as advance:
                 for kind, config in kinds.items():
-                    paces[kind] = self._pace(config)
+                    self._paces[kind] = self._pace(config)
                     advance(1)
         finally:
             torch.set_num_threads(before)
-        return [self._seconds(config, paces[_kind(config)]) for config in configs]
+        return [self._seconds(config, self._paces[_kind(config)]) for config in configs]
+
+    def disk(self, configs: Sequence[RunConfig], width: int, *, keep: bool) -> int:
+        """Bytes that runs need at most, whose :meth:`seconds` were estimated before.
+
+        Args:
+            configs: the runs.
+            width: how many of them execute at a time.
+            keep: whether finished runs keep a checkpoint.
+        """
+        disks = [self._paces[_kind(config)].disk for config in configs]
+        checkpoints = sorted((one.checkpoint for one in disks), reverse=True)
+        left = sum(checkpoints) + sum(checkpoints[:width]) if keep else 2 * sum(checkpoints[:width])
+        return sum(one.weights for one in disks) + left
 
     def _pace(self, config: RunConfig) -> Pace:
         size = config.identity.image_size
@@ -130,6 +168,7 @@ class Estimator:
         return Pace(
             statistics.median(step.train() for _ in range(STEPS)) / batch,
             statistics.median(step.infer() for _ in range(STEPS)) / batch,
+            step.disk(),
         )
 
     def _seconds(self, config: RunConfig, pace: Pace) -> float:
