@@ -9,8 +9,8 @@ import pytest
 
 from prorandconv.lab.errors import DataError, RunError
 from prorandconv.lab.run.config import Execution, RunConfig
+from prorandconv.lab.run.data import finished
 from prorandconv.lab.run.directory import BEST, CONFIG, PREVIOUS, RESULT, STATE
-from prorandconv.lab.run.finished import finished
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import train
 

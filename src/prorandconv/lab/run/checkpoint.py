@@ -17,7 +17,6 @@ from torch import Tensor
 from ..errors import DivergedError, RunError
 from ..methods.learner import Learner
 from .config import RunConfig
-from .data import check_same_data
 from .directory import PREVIOUS, STATE, RunDirectory
 from .distributed import Ranks
 from .state import RunState, Stored, not_finite
@@ -45,30 +44,25 @@ def save(directory: RunDirectory, state: RunState, ranks: Ranks, data: Mapping[s
 
 
 def load(
-    directory: RunDirectory,
-    config: RunConfig,
-    state: RunState,
-    ranks: Ranks,
-    data: Mapping[str, str],
+    directory: RunDirectory, state: RunState, ranks: Ranks, check: Callable[[Stored], None]
 ) -> list[str]:
     """Go to where the last checkpoint was written; without one, share the first weights.
 
     Args:
         directory: the run's.
-        config: the run.
         state: as it is at the beginning of the run.
         ranks: all processes; the first one reads.
-        data: fingerprints of all images, of the first process.
+        check: raises if a checkpoint must not be resumed from, such as with other data.
 
     Returns:
         Messages about damaged checkpoints.
     """
 
-    def check(stored: Stored) -> None:
+    def check_both(stored: Stored) -> None:
         state.check(stored)
-        check_same_data(directory.path, config.source, stored["data"], data)
+        check(stored)
 
-    stored, messages = ranks.on_first(lambda: read_state(directory, check=check))
+    stored, messages = ranks.on_first(lambda: read_state(directory, check=check_both))
     if stored is not None:
         state.load_state_dict(stored)
     elif ranks.count > 1:

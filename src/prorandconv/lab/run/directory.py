@@ -51,8 +51,11 @@ class RunDirectory:
         Args:
             wait: wait for another process to end, instead of raising an error.
         """
-        remedy = "wait until it has ended, or start it with --wait"
-        busy = RunError.at(self.path, "is in use by another process", remedy)
+
+        def busy() -> RunError:
+            remedy = "wait until it has ended, or start it with --wait"
+            return RunError.at(self.path, "is in use by another process", remedy)
+
         with ExitStack() as held:
             try:
                 held.enter_context(locked(self.path / LOCK, busy, wait=wait))
@@ -70,7 +73,7 @@ class RunDirectory:
         """Do something while the directory is held; False if another process holds it."""
         busy = RunError()
         try:
-            with locked(self.path / LOCK, busy):
+            with locked(self.path / LOCK, lambda: busy):
                 action()
         except RunError as error:
             if error is not busy:
