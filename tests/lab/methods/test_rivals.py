@@ -40,6 +40,13 @@ RIVALS = {
     "sagnet": {},
     "fact": {},
     "pden": {},
+    "mixstyle": {},
+    "efdmix": {},
+    "dsu": {},
+    "rsc": {},
+    "alt": {"start": 0.0, "ascent_steps": 1, "hidden": 4},
+    "advst": {"ascent_steps": 3, "eta": 0.1},  # with η = 10 it takes longer than two epochs
+    "aaua": {},
 }
 """Names, and options that make them quick."""
 
