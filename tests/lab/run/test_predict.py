@@ -89,7 +89,7 @@ def test_the_likeliest_classes_come_first(folder):
 
 
 @pytest.mark.parametrize("top", [0, 4])
-def test_a_number_of_classes_that_there_is_not_is_refused(top):
+def test_a_number_of_classes_that_there_is_not_raises_an_error(top):
     with pytest.raises(ProRandConvError, match="top: got"):
         list(predict(using(ByColour()), [], top=top))
 

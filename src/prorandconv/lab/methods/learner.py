@@ -33,7 +33,7 @@ Losses = dict[str, Tensor]
 
 
 class MakeOptimiser(Protocol):
-    """Makes the optimiser that the run's config asks for."""
+    """Makes the optimiser that the run's config sets."""
 
     def __call__(self, parameters: Iterable[Any], **changes: Any) -> Optimizer:
         """Make an optimiser.

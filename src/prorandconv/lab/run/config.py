@@ -46,7 +46,7 @@ class Execution:
     accelerator: str = "auto"
     """auto, cpu, cuda or mps"""
     checkpoint_minutes: float = 10.0
-    """save a checkpoint within an epoch every so many minutes"""
+    """save a checkpoint within an epoch every N minutes"""
     tensorboard: bool = False
     """write the metrics for TensorBoard too"""
     wait: bool = False
@@ -287,7 +287,7 @@ class RunConfig:
     def from_mapping(
         cls, stored: Mapping[str, Any], *, origin: str = "config", trust_code: bool = False
     ) -> RunConfig:
-        """A config from names and plain values.
+        """A config from names and JSON values.
 
         One that :meth:`to_mapping` has made is taken as it is, without a look at any data. In any
         other, what is missing is the paper's.

@@ -56,7 +56,7 @@ def benchmark_of(config: RunConfig) -> Benchmark:
 class RunData:
     """The images of a run: training and validation images of its source, and its targets.
 
-    Validation images are there under shifts too, by family, if the run asks for them.
+    With shifted validation, its images are there under shifts too, by family.
     """
 
     def __init__(self, config: RunConfig) -> None:
@@ -140,11 +140,11 @@ def check_same_data(
 
 
 def network_of(config: RunConfig, *, initial: bool = False) -> nn.Module:
-    """The network that a run asks for; needs none of its data.
+    """The network that a run sets; needs none of its data.
 
     Args:
         config: the run.
-        initial: load the weights that training begins with, where the config asks for some.
+        initial: load the weights that training begins with, where the config sets some.
     """
     data = config.identity
     return get_task(config.task).build(
@@ -167,7 +167,7 @@ def learner_of(
 
     Args:
         config: the run.
-        network: the one that it asks for.
+        network: the one that it sets.
         source: its training images; without them, one black image stands for them.
         steps: of an epoch.
         ranks: all processes; without them, there is one.

@@ -74,7 +74,7 @@ class Normalise(nn.Module):
 
 
 def metadata(trained: Trained, *, with_normalisation: bool) -> dict[str, Any]:
-    """What a user of the file must know, in plain values."""
+    """What a user of the file must know, as JSON values."""
     images, classes = trained.config.format, trained.classes
     size = images.image_size
     shape = get_task(trained.config.task).output_shape(len(classes), size)

@@ -30,7 +30,7 @@ TRIED_IMAGES = 4
 
 
 def optimiser_maker(config: RunConfig) -> MakeOptimiser:
-    """Makes optimisers as the config asks for."""
+    """Makes optimisers as the config sets."""
     usual: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
     if config.optimiser in ("sgd", "nesterov"):
         usual["momentum"] = config.momentum
