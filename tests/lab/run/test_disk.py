@@ -34,9 +34,9 @@ def test_the_disk_that_a_run_needs_is_what_its_files_take_at_most(small_run, tra
     needed = checkpoint.disk_needed(config, learner_of(config, network_of(config)))
     folder = trained(config)
     state, best = ((folder / name).stat().st_size for name in (STATE, BEST))
-    assert needed.finished == pytest.approx(best, rel=0.01)
+    assert needed.weights == pytest.approx(best, rel=0.01)
     most = 3 * state + 2 * best
-    assert 0.99 * most < needed.training < 1.6 * most  # selections are often of the same epoch
+    assert 0.99 * most < needed.peak < 1.6 * most  # selections are often of the same epoch
 
 
 def test_a_disk_without_room_is_named_before_the_first_step(small_run, tmp_path, monkeypatch):

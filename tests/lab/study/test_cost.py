@@ -32,7 +32,7 @@ def test_runs_of_other_precision_are_timed_by_themselves(mini, tmp_path, monkeyp
     assert slow == 2 * fast > 0
 
 
-def test_a_run_needs_its_weights_and_two_checkpoints_until_it_is_done(small_run, tmp_path):
+def test_a_run_needs_its_weights_and_up_to_three_checkpoints_until_it_is_done(small_run, tmp_path):
     config = small_run("erm", epochs=1, train_images=64, test_images=40)
     train(config, Execution(runs=tmp_path, quiet=True, keep_checkpoint=True))
     folder = config.directory(tmp_path)
@@ -42,6 +42,6 @@ def test_a_run_needs_its_weights_and_two_checkpoints_until_it_is_done(small_run,
     assert disk.weights == pytest.approx((folder / "best.safetensors").stat().st_size, abs=2000)
     assert disk.checkpoint == pytest.approx((folder / "state.pt").stat().st_size, abs=30_000)
     assert disk.checkpoint > 2 * disk.weights
-    assert estimator.disk([config], 1, keep=False) == disk.weights + 2 * disk.checkpoint
-    assert estimator.disk([config] * 5, 2, keep=False) == 5 * disk.weights + 4 * disk.checkpoint
-    assert estimator.disk([config] * 5, 2, keep=True) == 5 * disk.weights + 7 * disk.checkpoint
+    assert estimator.disk([config], 1, keep=False) == disk.weights + 3 * disk.checkpoint
+    assert estimator.disk([config] * 5, 2, keep=False) == 5 * disk.weights + 6 * disk.checkpoint
+    assert estimator.disk([config] * 5, 2, keep=True) == 5 * disk.weights + 12 * disk.checkpoint

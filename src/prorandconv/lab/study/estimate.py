@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -14,6 +14,7 @@ import torch
 from ..data.samples import Batch
 from ..data.shifts import FAMILIES, LIMIT
 from ..progress import progress
+from ..run.checkpoint import Disk, disk_needed
 from ..run.config import Execution, RunConfig
 from ..run.data import learner_of, network_of, open_benchmark
 from ..run.directory import METRICS, RESULT
@@ -22,21 +23,6 @@ from ..run.distributed import Ranks
 from ..run.environment import autocast, deterministic, device_of
 from ..run.optimisation import learn, optimiser_maker
 from ..tasks import get_task
-
-
-@dataclass(frozen=True)
-class Disk:
-    """Bytes of a run."""
-
-    weights: int = 0
-    """of the selected weights, which stay"""
-    checkpoint: int = 0
-    """of one of its two checkpoints, which go when the run is done"""
-
-
-def _bytes(values: Iterable[object]) -> int:
-    tensors = (value for value in values if isinstance(value, torch.Tensor))
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
 class Step:
@@ -79,12 +65,8 @@ class Step:
             return self._now() - began
 
     def disk(self) -> Disk:
-        """What a run writes, after a training step: only then optimisers have their state."""
-        weights = _bytes(self.network.state_dict().values())
-        states = [own.state_dict()["state"] for own in self.optimisers.values()]
-        moments = (t for state in states for one in state.values() for t in one.values())
-        checkpoint = _bytes(self.learner.state_dict().values()) + _bytes(moments) + weights
-        return Disk(weights, checkpoint)
+        """What a run writes."""
+        return disk_needed(self.config, self.learner)
 
     def infer(self) -> float:
         """Classify the mini-batch once; returns the seconds."""
@@ -113,7 +95,7 @@ class Pace:
 
     training: float
     inference: float
-    disk: Disk = Disk()
+    disk: Disk = field(default_factory=Disk)
     """of a run, whatever its length"""
 
 
@@ -152,11 +134,12 @@ class Estimator:
         Args:
             configs: the runs.
             width: how many of them execute at a time.
-            keep: whether finished runs keep a checkpoint.
+            keep: whether finished runs keep their two checkpoints.
         """
         disks = [self._paces[_kind(config)].disk for config in configs]
         checkpoints = sorted((one.checkpoint for one in disks), reverse=True)
-        left = sum(checkpoints) + sum(checkpoints[:width]) if keep else 2 * sum(checkpoints[:width])
+        executing = sum(checkpoints[:width])
+        left = 2 * sum(checkpoints) + executing if keep else 3 * executing
         return sum(one.weights for one in disks) + left
 
     def _pace(self, config: RunConfig) -> Pace:
