@@ -20,6 +20,9 @@ AUTHORS_BATCH = 32
 Make = Callable[[Tensor, Tensor], Tensor]
 """(pixels, labels) -> as many images to be kept; pixels are in [0, 1], ``(N, 3, S, S)``."""
 
+Stop = Callable[[], None]
+"""Raises when the run is to stop."""
+
 
 @contextmanager
 def frozen(network: nn.Module) -> Iterator[None]:
@@ -83,23 +86,11 @@ class Growing(Learner):
         self.register_buffer("times", torch.zeros((), dtype=torch.long))
 
     @abstractmethod
-    def maker(
-        self, source: Samples, generator: torch.Generator, check_stop: Callable[[], None]
-    ) -> Make:
-        """What makes images in this epoch; the network is frozen.
-
-        Args:
-            source: the training images.
-            generator: where everything random comes from.
-            check_stop: to be called now and then, equally often by all processes.
-        """
+    def maker(self, source: Samples, generator: torch.Generator, check_stop: Stop) -> Make:
+        """What makes images in this epoch, while the network is frozen; see ``begin_epoch``."""
 
     def begin_epoch(
-        self,
-        epoch: int,
-        source: Samples,
-        generator: torch.Generator,
-        check_stop: Callable[[], None],
+        self, epoch: int, source: Samples, generator: torch.Generator, check_stop: Stop
     ) -> None:
         """Make images in the epochs in which the memory grows."""
         if not self.growing(epoch):
