@@ -19,7 +19,7 @@ from ..study.studies import STUDIES
 if TYPE_CHECKING:  # the list of studies must not wait for torch
     import torch
 
-    from ..report.formats import Grid
+    from ..report.grid import Grid
     from ..study.directory import StudyDirectory
 
 
@@ -111,7 +111,7 @@ def studies_grid(*, counted: bool) -> Grid:
     Args:
         counted: count the runs, which takes seconds.
     """
-    from ..report.formats import Grid
+    from ..report.grid import Grid
 
     head = ("study", "shows", "paper", *["runs"] * counted)
     rows = [
@@ -131,7 +131,8 @@ def _show_runs(
 ) -> None:
     from rich.filesize import decimal
 
-    from ..report.formats import Grid, terminal
+    from ..report.formats import terminal
+    from ..report.grid import Grid
     from ..run.display import duration
     from ..study.directory import described
     from ..study.estimate import Estimator
