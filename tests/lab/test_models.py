@@ -72,7 +72,7 @@ def test_weights_of_the_same_classes_fill_the_classifier_too(tmp_path):
         (lambda w: w.update({"conv1.weight": torch.zeros(64, 1, 7, 7)}), "conv1.weight has shape"),
     ],
 )
-def test_weights_that_differ_elsewhere_are_refused(change, message):
+def test_weights_that_differ_elsewhere_raise_an_error(change, message):
     network = make("resnet18")
     weights = dict(network.state_dict())
     change(weights)
@@ -93,7 +93,7 @@ def test_a_damaged_file_of_weights_is_named(tmp_path):
         read_weights(path)
 
 
-def test_a_misspelt_network_is_refused_with_the_nearest_name():
+def test_a_misspelt_network_raises_an_error_with_the_nearest_name():
     with pytest.raises(ProRandConvError, match="did you mean 'resnet18'"):
         make("resnet81")
 

@@ -11,11 +11,11 @@ from prorandconv.lab.models import build_segmenter
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch):
-    def refuse(*arguments, **rest):
+    def fail(*arguments, **rest):
         raise AssertionError("something was to be downloaded")
 
-    monkeypatch.setattr(torch.hub, "load_state_dict_from_url", refuse)
-    monkeypatch.setattr(torch.hub, "download_url_to_file", refuse)
+    monkeypatch.setattr(torch.hub, "load_state_dict_from_url", fail)
+    monkeypatch.setattr(torch.hub, "download_url_to_file", fail)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_weights_of_a_classifier_go_into_the_encoder(resnet18):
     assert all(torch.equal(own[name], theirs.state_dict()[name]) for name in own)
 
 
-def test_weights_of_another_encoder_are_refused_with_what_does_not_fit(resnet18):
+def test_weights_of_another_encoder_raise_an_error_with_what_does_not_fit(resnet18):
     with pytest.raises(ProRandConvError, match=r"encoder of deeplabv3plus-resnet34.*is missing"):
         build_segmenter("deeplabv3plus-resnet34", classes=5, image_size=64, weights=resnet18[1])
 
@@ -69,11 +69,11 @@ def test_weights_of_a_whole_network_are_loaded(tmp_path):
         ("resnet18", "architectures: "),
     ],
 )
-def test_an_unknown_network_is_refused_with_the_nearest_one(name, hint):
+def test_an_unknown_network_raises_an_error_with_the_nearest_one(name, hint):
     with pytest.raises(ProRandConvError, match=hint):
         build_segmenter(name, classes=5, image_size=64)
 
 
-def test_weights_that_torchvision_does_not_have_are_refused():
+def test_weights_that_torchvision_does_not_have_raise_an_error():
     with pytest.raises(ProRandConvError, match="weights=PATH"):
         build_segmenter("deeplabv3plus-tu-resnet10t", classes=2, image_size=64, pretrained=True)

@@ -17,7 +17,7 @@ from prorandconv.lab.tasks import TASKS, Overlap, Segmentation, get_task
 NETWORKS = {"classification": "lenet", "segmentation": "deeplabv3plus-resnet18"}
 
 
-def test_an_unknown_task_is_refused_with_the_nearest_one():
+def test_an_unknown_task_raises_an_error_with_the_nearest_one():
     with pytest.raises(ProRandConvError, match="did you mean 'segmentation'"):
         get_task("segmentaton")
 

@@ -347,7 +347,7 @@ def _held(target: Path) -> Iterator[None]:
     check_target(target)
     target.mkdir(parents=True, exist_ok=True)
     busy = DataError.at(target, "is in use by another process", "wait until it has ended")
-    with locked(target / LOCK, busy):
+    with locked(target / LOCK, lambda: busy):
         yield
 
 

@@ -59,14 +59,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def unknown_name(
     argument: str, name: str, known: Iterable[str], *, also: str = ""
 ) -> ProRandConvError:
-    """The error about a name that is not known.
-
-    Args:
-        argument: whose value the name is.
-        name: the name.
-        known: names that would be right.
-        also: what else would be right.
-    """
+    """The error about a name that is not known."""
     names = list(known)
     return ProRandConvError.about(
         argument, name, f"one of {', '.join(names)}{also}{did_you_mean(name, names)}"

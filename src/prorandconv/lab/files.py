@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -114,12 +114,12 @@ def reading(
 
 
 @contextmanager
-def locked(path: Path, busy: LabError, *, wait: bool = False) -> Iterator[None]:
+def locked(path: Path, busy: Callable[[], LabError], *, wait: bool = False) -> Iterator[None]:
     """Hold a lock file; the kernel releases it when the process ends, however it ends.
 
     Args:
         path: the file; it is made if need be, and stays.
-        busy: raised if another process holds it.
+        busy: makes the error that is raised if another process holds it.
         wait: wait for that process to end, instead.
     """
     lock = FileLock(path, timeout=-1 if wait else 0)
@@ -127,7 +127,7 @@ def locked(path: Path, busy: LabError, *, wait: bool = False) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout as error:
-        raise busy from error
+        raise busy() from error
     try:
         yield
     finally:

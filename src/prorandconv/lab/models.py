@@ -24,10 +24,6 @@ TWO_HEADED = ("googlenet", "inception_v3")
 class LeNet(nn.Sequential):
     """The paper's network for Digits: two convolutions, three linear layers.
 
-    Args:
-        classes: number of classes.
-        image_size: side of an image in pixels.
-
     Example:
         >>> LeNet(10)(torch.zeros(2, 3, 32, 32)).shape
         torch.Size([2, 10])
@@ -101,12 +97,7 @@ def _maker(name: str) -> Callable[[int, int], nn.Module]:
 
 
 def importable(argument: str, name: str) -> Any:
-    """What ``package.module:attribute`` names.
-
-    Args:
-        argument: whose value the name is, for the message.
-        name: the name.
-    """
+    """What ``package.module:attribute`` names."""
     module, _, attribute = name.partition(":")
     try:
         return getattr(import_module(module), attribute)

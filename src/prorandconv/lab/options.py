@@ -1,4 +1,4 @@
-"""Options of the command line whose default is no value, but told in their help text."""
+"""Options of the command line whose default is no value, but described in their help text."""
 
 from __future__ import annotations
 

@@ -160,11 +160,12 @@ def changed_options(run: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
     data = config.get("data") or {}
     format = {name: data.get(name) for name in ("mean", "std")}
     question = json.dumps([config["method"], config["options"], format], sort_keys=True)
-    known = _known_changes()
+    path = cache_folder() / f"options-{_code()}.json"
+    known = _known_changes(path)
     if question not in known:
         known[question] = _changed_options(config)
         with suppress(OSError):  # a cache that cannot be written costs the next command its time
-            write_text(_cache_of_changes(), json.dumps(known))
+            write_text(path, json.dumps(known))
     return dict(known[question])
 
 
@@ -180,20 +181,18 @@ def _changed_options(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _cache_of_changes() -> Path:
-    """Answers of earlier commands: methods need torch, which takes seconds to load.
-
-    The name has the code of the methods and of the library whose defaults they have.
-    """
+def _code() -> str:
+    """The hash of the code that decides what is a default: of the methods and of the library."""
     home = Path(__file__).parent
-    code = sorted([*home.glob("methods/*.py"), *home.parent.glob("*.py")])
-    return cache_folder() / f"options-{digest(*(path.read_bytes() for path in code))[:16]}.json"
+    paths = sorted([*home.glob("methods/*.py"), *home.parent.glob("*.py")])
+    return digest(*(path.read_bytes() for path in paths))[:16]
 
 
 @cache
-def _known_changes() -> dict[str, dict[str, Any]]:
+def _known_changes(path: Path) -> dict[str, dict[str, Any]]:
+    """Answers of earlier commands: methods need torch, which takes seconds to load."""
     try:
-        known: dict[str, dict[str, Any]] = read_object(_cache_of_changes())
+        known: dict[str, dict[str, Any]] = read_object(path)
     except (OSError, ValueError):
         return {}
     return known

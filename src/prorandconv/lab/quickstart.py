@@ -18,7 +18,8 @@ from .data import get_benchmark
 from .data.images import labelled
 from .files import replacing, write_bytes, write_text
 from .report.curves import render
-from .report.formats import grid_of, markdown, print_grid
+from .report.formats import markdown, print_grid
+from .report.grid import grid_of
 from .report.plots import table_plot
 from .run.config import Execution, RunConfig
 from .run.display import duration

@@ -1,6 +1,7 @@
 """The command on studies: what it runs, skips, prints, writes and refuses."""
 
 import json
+import re
 
 import pytest
 
@@ -127,6 +128,7 @@ def test_a_dry_run_lists_the_runs_with_times_and_runs_nothing(run, mini, tmp_pat
     assert out.count("to do") == 11
     assert "progressive weights=different own_lab:tiny mnist, seed 1" in out
     assert "10 of 10 runs to do" in out.replace("\n", " ")
+    assert re.search(r"at a time; [\d.]+ [kM]B of disk", out.replace("\n", " "))
     assert not list(tmp_path.rglob(RESULT))
 
 

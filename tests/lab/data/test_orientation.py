@@ -8,7 +8,11 @@ from PIL import Image, ImageOps
 from prorandconv.lab.data import get_benchmark
 from prorandconv.lab.data.decoding import decode
 from prorandconv.lab.data.masks import LabelIds
+from prorandconv.lab.data.samples import ImageFormat
 from prorandconv.lab.errors import DataError
+from prorandconv.lab.run.predict import decoded
+from prorandconv.lab.stress.images import images_for
+from prorandconv.lab.stress.model import Model
 
 ORIENTATION = 0x0112
 
@@ -122,3 +126,24 @@ def test_photos_in_folders_are_turned(tmp_path):
     images = get_benchmark("folder", tmp_path).load("day", "test")
     assert np.array_equal(images.stacked(torch.tensor([0]))[0].permute(1, 2, 0), turned(stored, 6))
     assert content(tmp_path, "folder") != first
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "tif"])
+def test_predict_and_stress_turn_photos(tmp_path, suffix):
+    path = tmp_path / "photos" / "cat" / f"0.{suffix}"
+    stored = save(path, noise(32, 32), 6)
+    save(tmp_path / "photos" / "dog" / "0.png", noise(32, 32))
+    assert np.array_equal(decoded(path).permute(1, 2, 0), turned(stored, 6))
+    form = ImageFormat(32, (0.5,) * 3, (0.5,) * 3, base_augmentation=False)
+    network = lambda x: x.new_zeros(len(x), 2)  # noqa: E731
+    model = Model("m", network, torch.device("cpu"), form, None)
+    images = images_for(model, str(tmp_path / "photos"), 2)
+    assert np.array_equal(images.stacked(torch.tensor([0]))[0].permute(1, 2, 0), turned(stored, 6))
+
+
+def test_check_counts_the_images_that_it_turns(scenes, run):
+    save(scenes / "one" / "images" / "2.png", noise(32, 32), 3)
+    save(scenes / "one" / "masks" / "2.png", noise(32, 32, 3, ()))
+    code, out, _ = run("data", "check", "segfolder", "--data-root", scenes)
+    assert code == 0
+    assert "one: 1 image(s) are turned as their EXIF entries say" in out

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from prorandconv.lab.data import DataError, get_benchmark
 
@@ -72,22 +73,65 @@ def test_truncated_files_of_every_kind_are_named(tmp_path, write, keep):
             benchmark.load(domain, "test")
 
 
-def test_a_mat_file_without_x_and_y_is_named(tmp_path):
-    from scipy.io import savemat
+class Harmful:
+    """Code that a pickle would run."""
 
-    (tmp_path / "digits").mkdir()
-    savemat(tmp_path / "digits" / "test_32x32.mat", {"digits": np.zeros(3)})
-    with pytest.raises(DataError, match=r"holds digits; expected arrays X and y"):
-        read(tmp_path, "svhn")
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
 
 
-@pytest.mark.parametrize("line", ["00000000.png", "00000000.png seven", "a b c"])
-def test_a_wrong_line_in_the_label_list_is_named(tmp_path, write, line):
-    write.png_list(tmp_path / "digits")
-    listing = tmp_path / "digits" / "mnist_m" / "mnist_m_test_labels.txt"
-    listing.write_text(f"00000001.png 1\n{line}\n")
-    with pytest.raises(DataError, match="line 2"):
-        read(tmp_path, "mnist_m")
+def colour(count):
+    return np.zeros((count, 28, 28, 3), np.uint8)
+
+
+SET_B, USPS, LISTING = "keras_mnistm.pkl", "usps_28x28.pkl", "mnist_m/mnist_m_test_labels.txt"
+OTHERS = {
+    "arrays of other names": (
+        *("svhn", "test_32x32.mat", {"digits": np.zeros(3)}, False),
+        "holds digits; expected arrays X and y",
+    ),
+    "other objects": (
+        *("mnist_m_b", SET_B, {"test": collections.Counter("ab")}, True),
+        r"collections\.Counter",
+    ),
+    "no labels": (
+        *("mnist_m_b", SET_B, {"test": colour(12)}, False),
+        "no labels, and MNIST is not beside it; fetch MNIST",
+    ),
+    "another length": (
+        *("mnist_m_b", SET_B, {"test": colour(11)}, True),
+        "11 test images, but MNIST has 12",
+    ),
+    **{
+        f"no pairs: {content!r:.20}": ("usps_28", USPS, content, False, "; expected two pairs")
+        for content in ({"test": np.zeros(3)}, [], [(np.zeros(3), np.zeros(3))] * 2)
+    },
+    **{
+        f"the line {line!r}": ("mnist_m", LISTING, f"00000001.png 1\n{line}\n", False, "line 2")
+        for line in ("00000000.png", "00000000.png seven", "a b c")
+    },
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_files_that_hold_something_else_are_named(tmp_path, write, case):
+    domain, name, content, mnist, message = OTHERS[case]
+    path = tmp_path / "digits" / name
+    if mnist:
+        write.idx(tmp_path / "digits", test=12)
+    if path.suffix == ".mat":
+        path.parent.mkdir()
+        savemat(path, content)
+    elif path.suffix == ".pkl":
+        write.pickle(path, content)
+    else:
+        write.png_list(tmp_path / "digits")
+        path.write_text(content)
+    with pytest.raises(DataError, match=f"{path.name}: .*{message}"):
+        read(tmp_path, domain)
 
 
 def test_all_listed_pngs_that_are_missing_or_broken_are_named(tmp_path, write):
@@ -99,54 +143,20 @@ def test_all_listed_pngs_that_are_missing_or_broken_are_named(tmp_path, write):
     assert "00000002.png: not an image" in str(raised.value)
 
 
-def test_a_pickle_that_runs_code_is_refused_unrun(tmp_path, write):
-    class Harmful:
-        def __reduce__(self):
-            return os.mkdir, (str(tmp_path / "harm"),)
-
+def test_a_pickle_that_runs_code_is_not_run(tmp_path, write):
     write.idx(tmp_path / "digits")
-    write.pickle(tmp_path / "digits" / "keras_mnistm.pkl", {"test": Harmful()})
+    write.pickle(tmp_path / "digits" / SET_B, {"test": Harmful(tmp_path / "harm")})
     with pytest.raises(DataError, match=r"\w+\.mkdir is not an array"):
         read(tmp_path, "mnist_m_b")
     assert not (tmp_path / "harm").exists()
 
 
-def test_a_pickle_of_other_objects_is_refused(tmp_path, write):
-    write.idx(tmp_path / "digits")
-    content = {"test": collections.Counter("ab")}
-    write.pickle(tmp_path / "digits" / "keras_mnistm.pkl", content)
-    with pytest.raises(DataError, match=r"collections\.Counter"):
-        read(tmp_path, "mnist_m_b")
-
-
-def test_a_pickle_without_mnist_beside_it_has_no_labels(tmp_path, write):
-    images, _ = write.digits(12, (28, 28, 3))
-    write.pickle(tmp_path / "digits" / "keras_mnistm.pkl", {"test": images})
-    with pytest.raises(DataError, match=r"no labels, and MNIST is not beside it; fetch MNIST"):
-        read(tmp_path, "mnist_m_b")
-
-
-def test_a_pickle_of_another_length_than_mnist_is_refused(tmp_path, write):
-    write.idx(tmp_path / "digits", test=12)
-    images, _ = write.digits(11, (28, 28, 3))
-    write.pickle(tmp_path / "digits" / "keras_mnistm.pkl", {"test": images})
-    with pytest.raises(DataError, match="11 test images, but MNIST has 12"):
-        read(tmp_path, "mnist_m_b")
-
-
 @pytest.mark.parametrize("ending", ["mat", "pkl"])
-def test_usps_at_28_pixels_with_other_values_is_refused(tmp_path, write, ending):
+def test_usps_at_28_pixels_with_other_values_is_named(tmp_path, write, ending):
     path = tmp_path / "digits" / f"usps_28x28.{ending}"
     write.usps_28(path, scale=1)
     with pytest.raises(DataError, match=r"28x28.*go from 0 to 255; expected two pairs"):
         read(tmp_path, "usps_28")
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(DataError, match=f"{path.name}: not a"):
-        read(tmp_path, "usps_28")
-
-
-@pytest.mark.parametrize("content", [{"test": np.zeros(3)}, [], [(np.zeros(3), np.zeros(3))] * 2])
-def test_a_pickle_of_something_else_than_usps_is_refused(tmp_path, write, content):
-    write.pickle(tmp_path / "digits" / "usps_28x28.pkl", content)
-    with pytest.raises(DataError, match=r"usps_28x28\.pkl: .*; expected two pairs"):
         read(tmp_path, "usps_28")

@@ -119,6 +119,21 @@ def test_the_network_is_as_it_was_after_an_ascent(info, batch):
     assert all(one.grad is None for one in network.parameters())
 
 
+def test_a_stop_in_an_ascent_leaves_no_half(info, batch):
+    network = nn.Sequential(nn.Flatten(), nn.Linear(768, 5))
+    learner = ada.ADA(ascent_steps=1).learner(network, info).train()
+
+    def stop():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learner.begin_epoch(1, Source(batch), torch.Generator(), stop)
+    assert (len(learner.images), int(learner.grown), network.training) == (0, 0, True)
+    assert network[1].weight.requires_grad
+    learner.begin_epoch(1, Source(batch), torch.Generator(), lambda: None)
+    assert (len(learner.images), int(learner.grown)) == (6, 1)
+
+
 class Source:
     """Training images of one mini-batch."""
 

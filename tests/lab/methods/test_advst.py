@@ -5,6 +5,9 @@ import math
 import pytest
 import torch
 
+from prorandconv.lab.methods import advst
+from prorandconv.lab.models import LeNet
+
 LABELS = torch.tensor([2, 0, 1])
 
 
@@ -227,9 +230,9 @@ def reference_ascent(x, labels, network, change, first, gamma, eta, steps, rate)
         square = 0.99 * square + 0.01 * slope**2
         value = value + rate * slope / (square.sqrt() + 1e-8)
         done += 1
-        if abs(float(objective) - before) <= 0.1:
+        if abs(objective.item() - before) <= 0.1:
             break
-        before = float(objective)
+        before = objective.item()
     return value, done
 
 
@@ -267,24 +270,21 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_operations_are_their_formulas(agree, name):
-    module = pytest.importorskip("prorandconv.lab.methods.advst")
     reference, parameter = CASES[name]
-    function = module.OPERATIONS[name].apply
+    function = advst.OPERATIONS[name].apply
     agree(lambda x, given: function(x, given, None), reference, _pixels(2, 3, 5, 6), parameter)
 
 
 def test_equalising_is_pillows_and_passes_the_gradient_on(agree):
-    module = pytest.importorskip("prorandconv.lab.methods.advst")
     images = (_pixels(2, 3, 32, 32) ** 2 * 255).round() / 255
-    function = module.OPERATIONS["equalise"].apply
+    function = advst.OPERATIONS["equalise"].apply
     empty = torch.zeros(2, 0)
     agree(lambda x: function(x, empty, None), reference_equalise, images)
     assert not torch.allclose(function(images, empty, None), images, atol=0.1)
 
 
 def test_posterising_keeps_the_highest_bits_and_passes_the_gradient_on(agree):
-    module = pytest.importorskip("prorandconv.lab.methods.advst")
-    bits, function = torch.tensor([0, 3, 8]), module.OPERATIONS["posterise"].apply
+    bits, function = torch.tensor([0, 3, 8]), advst.OPERATIONS["posterise"].apply
     images = (_pixels(3, 3, 4, 4) * 255).round() / 255
     agree(
         lambda x: function(x, torch.zeros(3, 0), bits),
@@ -294,10 +294,9 @@ def test_posterising_keeps_the_highest_bits_and_passes_the_gradient_on(agree):
 
 
 def test_squares_are_cut_out(agree):
-    module = pytest.importorskip("prorandconv.lab.methods.advst")
     corners, side = torch.tensor([[0, 2], [14, 17]]), 16
     agree(
-        lambda x, colour: module.OPERATIONS["cutout"].apply(x, colour, corners),
+        lambda x, colour: advst.OPERATIONS["cutout"].apply(x, colour, corners),
         lambda x, colour: reference_cutout(x, colour, corners, side),
         _pixels(2, 3, 32, 36),
         torch.rand(2, 3),
@@ -306,7 +305,6 @@ def test_squares_are_cut_out(agree):
 
 @pytest.mark.parametrize(("eta", "steps"), [(0.0, 3), (10.0, 3), (0.0, 50)])
 def test_the_ascent_is_rmsprop_until_the_objective_hardly_moves(eta, steps):
-    module = pytest.importorskip("prorandconv.lab.methods.advst")
     x = _pixels(3, 3, 4, 4).double()
     weights = torch.randn(48, 5).double(), torch.randn(5, 3).double()
 
@@ -318,7 +316,7 @@ def test_the_ascent_is_rmsprop_until_the_objective_hardly_moves(eta, steps):
     expected, done = reference_ascent(
         x, LABELS, network, reference_contrast, first, 100.0, eta, steps, 0.2
     )
-    found = module.ascended(
+    found = advst.ascended(
         x, LABELS, network, [("contrast", first, None)], gamma=100.0, eta=eta, steps=steps, rate=0.2
     )
     torch.testing.assert_close(found[0][1], expected)
@@ -326,10 +324,9 @@ def test_the_ascent_is_rmsprop_until_the_objective_hardly_moves(eta, steps):
 
 
 def test_the_loss_is_its_formula(agree):
-    module = pytest.importorskip("prorandconv.lab.methods.advst")
     labels = torch.tensor([0, 1, 0, 1, 2])
     agree(
-        lambda *given: module.advst_loss(*given, labels, 1.0, 10.0, 0.07),
+        lambda *given: advst.advst_loss(*given, labels, 1.0, 10.0, 0.07),
         lambda *given: reference_loss(*given, labels, 1.0, 10.0, 0.07),
         torch.randn(5, 3),
         torch.randn(5, 6),
@@ -337,12 +334,29 @@ def test_the_loss_is_its_formula(agree):
 
 
 def test_chains_have_one_to_three_operations_and_hsv_only_first():
-    module = pytest.importorskip("prorandconv.lab.methods.advst")
     generator = torch.Generator().manual_seed(0)
-    chains = [[name for name, _, _ in module.draw_chain(2, 32, generator)] for _ in range(3000)]
+    chains = [[name for name, _, _ in advst.draw_chain(2, 32, generator)] for _ in range(3000)]
     lengths = torch.tensor([len(chain) for chain in chains])
     assert torch.bincount(lengths, minlength=4)[1:].div(3000).sub(1 / 3).abs().max() < 0.03
     assert all(len(set(chain)) == len(chain) and "hsv" not in chain[1:] for chain in chains)
     firsts = [chain[0] for chain in chains if len(chain) == 1]
-    shares = [firsts.count(name) / len(firsts) for name in module.OPERATIONS]
+    shares = [firsts.count(name) / len(firsts) for name in advst.OPERATIONS]
     assert max(abs(share - 1 / 12) for share in shares) < 0.03
+
+
+def test_generations_follow_when_all_sets_may_have_been_seen_and_the_newest_stay(info):
+    learner, made = advst.AdvST(kept=2).learner(LeNet(5, 16), info), []
+
+    class Source:
+        def batches(self, count, device, shard):
+            made.append(len(made))
+            return [(torch.full((3, 3, 16, 16), 0.1 * len(made)), torch.arange(3))]
+
+    epochs = []
+    for epoch in range(14):
+        before = len(made)
+        learner.begin_epoch(epoch, Source(), torch.Generator().manual_seed(0), lambda: None)
+        learner.begin_epoch(epoch, Source(), torch.Generator().manual_seed(0), lambda: None)
+        epochs += [epoch] * (len(made) - before)
+        assert len(learner.labels) == 3 * min(len(made), 2)
+    assert epochs == [1, 3, 6, 9, 12]

@@ -6,6 +6,8 @@ import math
 import pytest
 import torch
 
+from prorandconv.lab.methods import alt
+
 LABELS = torch.tensor([2, 0, 1])
 
 
@@ -98,12 +100,10 @@ def _weights(*channels):
 
 
 def test_the_variation_is_its_formula(agree):
-    module = pytest.importorskip("prorandconv.lab.methods.alt")
-    agree(module.variation, reference_variation, torch.randn(2, 3, 4, 5))
+    agree(alt.variation, reference_variation, torch.randn(2, 3, 4, 5))
 
 
 def test_the_transform_is_a_stack_of_convolutions(agree):
-    module = pytest.importorskip("prorandconv.lab.methods.alt")
     weights, low, high = _weights(3, 4, 4, 3), torch.tensor(-1.5), torch.tensor(2.0)
     flat = [one for pair in weights for one in pair]
 
@@ -111,7 +111,7 @@ def test_the_transform_is_a_stack_of_convolutions(agree):
         return list(zip(given[::2], given[1::2], strict=True))
 
     agree(
-        lambda x, *given: module.transformed(x, paired(given), low, high),
+        lambda x, *given: alt.transformed(x, paired(given), low, high),
         lambda x, *given: reference_transform(x, paired(given), low, high),
         torch.randn(2, 3, 4, 3),
         *flat,
@@ -119,7 +119,6 @@ def test_the_transform_is_a_stack_of_convolutions(agree):
 
 
 def test_the_ascent_is_adam_on_cross_entropy_without_variation():
-    module = pytest.importorskip("prorandconv.lab.methods.alt")
     weights, low, high = _weights(3, 4, 3), torch.tensor(-1.5), torch.tensor(2.0)
     x = torch.randn(3, 3, 3, 4).double()
     matrix = torch.randn(36, 3).double()
@@ -128,7 +127,7 @@ def test_the_ascent_is_adam_on_cross_entropy_without_variation():
         return images.flatten(1) @ matrix
 
     expected = reference_ascent(x, LABELS, network, weights, low, high, steps=3, rate=0.01)
-    found = module.ascended(x, LABELS, network, weights, low, high, steps=3, rate=0.01)
+    found = alt.ascended(x, LABELS, network, weights, low, high, steps=3, rate=0.01)
     for one, other in zip([v for pair in found for v in pair], expected, strict=True):
         torch.testing.assert_close(one, other)
     before = [one for pair in weights for one in pair]
@@ -136,17 +135,15 @@ def test_the_ascent_is_adam_on_cross_entropy_without_variation():
 
 
 def test_the_loss_is_its_formula(agree):
-    module = pytest.importorskip("prorandconv.lab.methods.alt")
     agree(
-        lambda *logits: module.alt_loss(logits, LABELS, 0.75),
+        lambda *logits: alt.alt_loss(logits, LABELS, 0.75),
         lambda *logits: reference_loss(*logits, LABELS, 0.75),
         *torch.randn(3, 3, 4),
     )
 
 
 def test_weights_are_kaimings():
-    module = pytest.importorskip("prorandconv.lab.methods.alt")
-    weights = module.fresh_weights(torch.Generator().manual_seed(0), hidden=256)
+    weights = alt.fresh_weights(torch.Generator().manual_seed(0), hidden=256)
     assert [tuple(weight.shape[:2]) for weight, _ in weights] == [
         (256, 3),
         (256, 256),
@@ -159,3 +156,46 @@ def test_weights_are_kaimings():
         assert weight.std().item() == pytest.approx(math.sqrt(2 / fan), rel=0.02)
         assert bias.abs().max().item() <= 1 / math.sqrt(fan)
         assert bias.std().item() == pytest.approx(1 / math.sqrt(3 * fan), rel=0.1)
+
+
+def _learner(**options):
+    from prorandconv.lab.data.benchmarks.digits import FORMAT
+    from prorandconv.lab.methods.learner import RunInfo
+
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 8, 4))
+    info = RunInfo(FORMAT, 4, 1, 16, 2, None, lambda tensor: tensor)
+    return alt.ALT(**options).learner(network, info)
+
+
+def _batch():
+    from prorandconv.lab.data.samples import Batch
+
+    x = torch.rand(6, 3, 8, 8) * 2 - 1
+    return Batch(x, torch.arange(6) % 4, torch.zeros(6, dtype=torch.long))
+
+
+def test_views_begin_after_a_share_of_the_run():
+    learner, batch, losses = _learner(), _batch(), []
+    for epoch in (0, 1, 2, 15):
+        learner.begin_epoch(epoch, None, torch.Generator(), lambda: None)
+        (losses_of_round,) = learner.step(batch, torch.Generator().manual_seed(0))
+        losses.append(losses_of_round["network"].item())
+    plain = torch.nn.functional.cross_entropy(learner.network(batch.images), batch.labels).item()
+    assert losses[:2] == pytest.approx([plain, plain])
+    assert losses[2] == losses[3] != pytest.approx(plain)
+
+
+def test_views_are_images_that_differ_and_the_network_stays_learnable():
+    learner, batch = _learner(step_size=0.1), _batch()
+    learner.train()
+    generator = torch.Generator().manual_seed(0)
+    changed, mixed = learner.views(batch.images, batch.labels, generator)
+    for view in (changed, mixed):
+        assert view.shape == batch.images.shape
+        assert view.abs().max() <= 1
+        assert (view - batch.images).abs().mean() > 0.05
+    assert learner.network.training
+    assert all(one.requires_grad for one in learner.network.parameters())
+    again = learner.views(batch.images, batch.labels, torch.Generator().manual_seed(0))
+    assert torch.equal(changed, again[0])
+    assert torch.equal(mixed, again[1])

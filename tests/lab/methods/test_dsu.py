@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from prorandconv.lab.methods import dsu
+
 EPS = 1e-6
 
 
@@ -35,9 +37,8 @@ def reference_style(x, mean_noise, std_noise):
 
 
 def test_moments_are_drawn_around_their_own_as_wide_as_the_batchs(agree):
-    module = pytest.importorskip("prorandconv.lab.methods.dsu")
     agree(
-        module.uncertain_style,
+        dsu.uncertain_style,
         reference_style,
         torch.randn(4, 3, 3, 5) * 2 + 1,
         torch.randn(4, 3),
@@ -46,7 +47,20 @@ def test_moments_are_drawn_around_their_own_as_wide_as_the_batchs(agree):
 
 
 def test_without_noise_nothing_changes():
-    module = pytest.importorskip("prorandconv.lab.methods.dsu")
     x = torch.randn(4, 3, 5, 5)
-    found = module.uncertain_style(x, torch.zeros(4, 3), torch.zeros(4, 3))
+    found = dsu.uncertain_style(x, torch.zeros(4, 3), torch.zeros(4, 3))
     torch.testing.assert_close(found, x)
+
+
+@pytest.mark.parametrize(
+    ("network", "layers"),
+    [
+        ("lenet", ("0", "2", "5")),
+        ("resnet18", ("conv1", "maxpool", "layer1", "layer2", "layer3", "layer4")),
+    ],
+)
+def test_noise_follows_the_first_convolution_the_pooling_and_the_stages(network, layers):
+    from prorandconv.lab.models import build_classifier as build
+
+    built = build(network, classes=10, image_size=32)
+    assert dsu.DSU().usual_layers(built) == layers

@@ -6,15 +6,17 @@ from prorandconv import ProRandConvError
 from prorandconv.lab.methods import METHODS, method_class
 from prorandconv.lab.methods.augmenting import divergence
 from prorandconv.lab.methods.contract import Classifying
+from prorandconv.lab.methods.whitening import Normalising
 from prorandconv.lab.models import LeNet
 
 CLASSIFYING = [
     name
     for name in METHODS
-    if not name.startswith("ours-") and not issubclass(method_class(name), Classifying)
+    if not name.startswith("ours-")
+    and not issubclass(method_class(name), Classifying | Normalising)
 ]
 """Versions of pro-randconv for segmentation are tested in test_ours.py, methods with learners of
-their own in test_rivals.py."""
+their own in test_rivals.py, and normalisations of a ResNet in test_whitening.py."""
 
 VARIANTS = [
     *((name, {}) for name in CLASSIFYING),

@@ -84,6 +84,6 @@ def test_left_to_the_images_the_result_has_the_range_of_normalised_pixels():
         ({"consistency": 1.0, "selection": "uniform"}, "selection: got 'uniform', expected both"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(options, message):
+def test_what_cannot_be_compared_raises_an_error(options, message):
     with pytest.raises(ProRandConvError, match=message):
         method_class("pro-randconv")(**options)

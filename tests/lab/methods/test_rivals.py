@@ -40,6 +40,13 @@ RIVALS = {
     "sagnet": {},
     "fact": {},
     "pden": {},
+    "mixstyle": {},
+    "efdmix": {},
+    "dsu": {},
+    "rsc": {},
+    "alt": {"start": 0.0, "ascent_steps": 1, "hidden": 4},
+    "advst": {"ascent_steps": 3, "eta": 0.1},  # with η = 10 it takes longer than two epochs
+    "aaua": {},
 }
 """Names, and options that make them quick."""
 
@@ -91,10 +98,7 @@ def test_a_resnet_learns_from_it_in_half_precision(name, info, batch, small_run)
     if "done" in dict(learner.named_buffers()):
         learner.done.fill_(35)
     optimisers = learner.optimisers(optimiser_maker(small_run(learning_rate=0.01)))
-    weights = {
-        n: [p.detach().clone() for g in o.param_groups for p in g["params"]]
-        for n, o in optimisers.items()
-    }
+    before = {kind: [one.clone() for one in learnt(opt)] for kind, opt in optimisers.items()}
     generator, ranks = torch.Generator().manual_seed(0), Ranks(torch.device("cpu"))
     learner.begin_epoch(1, Source(batch), generator, lambda: None)
     losses, _ = learn(learner, optimisers, batch, generator, ranks, "bf16-mixed")

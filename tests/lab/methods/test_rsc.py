@@ -5,6 +5,8 @@ import math
 import pytest
 import torch
 
+from prorandconv.lab.methods import rsc
+
 
 def _rank(values, value):
     return sum(bool(other > value) for other in values)
@@ -63,10 +65,9 @@ def reference_loss(features, first, second, labels, spatial, share, images):
 
 @pytest.mark.parametrize(("spatial", "share"), [(True, 1 / 3), (False, 1 / 3.2)])
 def test_what_an_image_relies_on_most_is_muted(spatial, share):
-    module = pytest.importorskip("prorandconv.lab.methods.rsc")
     features, gradient = torch.randn(2, 3, 7, 5, 4).double()
     expected = reference_mask(features, gradient, spatial, share)
-    found = module.mask(features, gradient, spatial, share).expand_as(features)
+    found = rsc.mask(features, gradient, spatial, share).expand_as(features)
     assert torch.equal(found, expected)
 
 
@@ -74,14 +75,13 @@ def test_what_an_image_relies_on_most_is_muted(spatial, share):
 @pytest.mark.parametrize(("spatial", "share"), [(True, 1 / 3), (False, 1 / 3.2)])
 @pytest.mark.parametrize("size", [1, 1e-5])  # with small features no probability falls by 1e-4
 def test_the_loss_is_its_formula(agree, spatial, share, images, size):
-    module = pytest.importorskip("prorandconv.lab.methods.rsc")
     labels = torch.tensor([1, 0, 2, 2, 1, 0])
 
     def found(features, first, second):
         def head(z):
             return torch.tanh(z.mean((2, 3)) @ first) @ second
 
-        return module.rsc_loss(features, head, labels, spatial, share, images)
+        return rsc.rsc_loss(features, head, labels, spatial, share, images)
 
     agree(
         found,
@@ -90,3 +90,41 @@ def test_the_loss_is_its_formula(agree, spatial, share, images, size):
         torch.randn(7, 5),
         torch.randn(5, 3),
     )
+
+
+def _info():
+    from prorandconv.lab.data.benchmarks.digits import FORMAT
+    from prorandconv.lab.methods.learner import RunInfo
+
+    return RunInfo(FORMAT, 10, 1, 50, 2, None, lambda tensor: tensor)
+
+
+@pytest.mark.parametrize("name", ["lenet", "resnet18", "alexnet"])
+def test_a_network_is_parted_behind_its_feature_maps(name):
+    from prorandconv.lab.models import build_classifier as build
+
+    size = 32 if name == "lenet" else 64
+    network, x = build(name, classes=10, image_size=size).eval(), torch.rand(2, 3, size, size)
+    names = list(network.state_dict())
+    body, head = rsc.parts(network)
+    assert body(x).dim() == 4
+    assert torch.equal(head(body(x)), network(x))
+    assert list(network.state_dict()) == names
+
+
+def test_a_network_without_feature_maps_is_named():
+    from prorandconv import ProRandConvError
+
+    flat = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 10))
+    with pytest.raises(ProRandConvError, match=r"network.*Sequential.*lenet or resnet18"):
+        rsc.RSC().learner(flat, _info())
+
+
+def test_the_share_of_images_grows_up_to_all():
+    from prorandconv.lab.models import LeNet
+
+    learner, shares = rsc.RSC().learner(LeNet(10), _info()), []
+    for epoch in (0, 9, 10, 39, 49):
+        learner.begin_epoch(epoch, None, torch.Generator(), lambda: None)
+        shares.append(learner.share)
+    assert shares == pytest.approx([0.3, 0.3, 0.5, 0.9, 1.0])

@@ -5,6 +5,8 @@ import itertools
 import pytest
 import torch
 
+from prorandconv.lab.methods import whitening
+
 EPS = 1e-5
 
 
@@ -140,15 +142,14 @@ def reference_loss(outputs, masks):
     return total
 
 
-def _whitening(module, kind, channels):
-    made = {"sw": module.SwitchableWhitening, "iternorm": module.IterNorm}[kind]
+def _whitening(kind, channels):
+    made = {"sw": whitening.SwitchableWhitening, "iternorm": whitening.IterNorm}[kind]
     return made(channels, group=4).double()
 
 
 @pytest.mark.parametrize("kind", ["sw", "iternorm"])
 def test_whitening_is_its_formula(agree, kind):
-    module = pytest.importorskip("prorandconv.lab.methods.whitening")
-    layer, switched = _whitening(module, kind, 8), kind == "sw"
+    layer, switched = _whitening(kind, 8), kind == "sw"
     names = ["weight", "bias", *(["mean_weights", "covariance_weights"] if switched else [])]
 
     def found(x, *values):
@@ -167,8 +168,7 @@ def test_whitening_is_its_formula(agree, kind):
 
 @pytest.mark.parametrize("kind", ["sw", "iternorm"])
 def test_evaluation_uses_running_moments(kind):
-    module = pytest.importorskip("prorandconv.lab.methods.whitening")
-    layer = _whitening(module, kind, 8)
+    layer = _whitening(kind, 8)
     batches = torch.randn(4, 3, 8, 3, 4).double() * 2 + 1
     means = [torch.zeros(4).double() for _ in range(2)]
     covariances = [torch.eye(4).double() for _ in range(2)]
@@ -191,11 +191,10 @@ def test_evaluation_uses_running_moments(kind):
 
 
 def test_channels_must_fill_the_groups():
-    module = pytest.importorskip("prorandconv.lab.methods.whitening")
     from prorandconv import ProRandConvError
 
     with pytest.raises(ProRandConvError, match="group"):
-        module.IterNorm(24, group=16)
+        whitening.IterNorm(24, group=16)
 
 
 def _block(kind):
@@ -207,7 +206,6 @@ def _block(kind):
 
 @pytest.mark.parametrize("kind", ["basic", "bottleneck"])
 def test_a_block_normalises_between_sum_and_last_relu(kind):
-    module = pytest.importorskip("prorandconv.lab.methods.whitening")
     block, x = _block(kind), torch.randn(2, 8, 5, 6).double()
     out, last = x, 2 if kind == "basic" else 3
     for number in range(1, last + 1):
@@ -215,36 +213,131 @@ def test_a_block_normalises_between_sum_and_last_relu(kind):
         out = out.relu() if number < last else out
     expected = reference_instance_norm(out + x).relu()
     keys = set(block.state_dict())
-    changed = module.NormalisedBlock(block, torch.nn.InstanceNorm2d(8))
+    changed = whitening.NormalisedBlock(block, torch.nn.InstanceNorm2d(8))
     torch.testing.assert_close(changed(x), expected)
     assert set(changed.state_dict()) == keys  # weights keep their names
 
 
 def test_covariances_and_sensitivities_are_their_formulas(agree):
-    module = pytest.importorskip("prorandconv.lab.methods.whitening")
-    agree(module.covariances, reference_covariance, torch.randn(3, 4, 3, 5))
+    agree(whitening.covariances, reference_covariance, torch.randn(3, 4, 3, 5))
     plain, changed = torch.randn(2, 3, 4, 4).double()
     torch.testing.assert_close(
-        module.sensitivity(plain, changed), reference_sensitivity(plain, changed)
+        whitening.sensitivity(plain, changed), reference_sensitivity(plain, changed)
     )
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_masked_entries_are_outside_of_the_lowest_of_three_clusters(seed):
-    module = pytest.importorskip("prorandconv.lab.methods.whitening")
     generator = torch.Generator().manual_seed(seed)
     sensitivity = torch.rand(7, 7, generator=generator).double() ** 4
-    found = module.sensitive_entries(sensitivity)
+    found = whitening.sensitive_entries(sensitivity)
     assert torch.equal(found.float(), reference_mask(sensitivity))
     assert 0 < found.sum() < 21
 
 
 def test_the_loss_is_its_formula(agree):
-    module = pytest.importorskip("prorandconv.lab.methods.whitening")
     masks = [torch.rand(4, 4).triu(1) > 0.3, torch.rand(6, 6).triu(1) > 0.5]
     agree(
-        lambda *outputs: module.isw_loss(outputs, masks),
+        lambda *outputs: whitening.isw_loss(outputs, masks),
         lambda *outputs: reference_loss(outputs, masks),
         torch.randn(2, 4, 3, 5),
         torch.randn(2, 6, 3, 2),
     )
+
+
+def _network(name="deeplabv3plus-resnet18"):
+    from prorandconv.lab.models import build_segmenter
+
+    return build_segmenter(name, classes=5, image_size=64)
+
+
+def _info(epochs=4):
+    from prorandconv.lab.data.samples import ImageFormat
+    from prorandconv.lab.methods.learner import RunInfo
+
+    form = ImageFormat(64, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), True)
+    return RunInfo(form, 5, 1, epochs, 2, None, lambda tensor: tensor)
+
+
+@pytest.mark.parametrize(
+    ("name", "channels"),
+    [("deeplabv3plus-resnet18", [64, 64, 128]), ("unet-resnet50", [64, 256, 512])],
+)
+def test_three_places_of_an_encoder_are_normalised(name, channels):
+    network = _network(name)
+    found = whitening.normalise(network, lambda count: torch.nn.InstanceNorm2d(count, affine=True))
+    last = {"deeplabv3plus-resnet18": (1, 1), "unet-resnet50": (2, 3)}[name]
+    names = ["bn1", *(f"layer{stage + 1}.{block}.norm" for stage, block in enumerate(last))]
+    assert found == dict(zip([f"model.encoder.{one}" for one in names], channels, strict=True))
+    norms = [m for m in network.modules() if isinstance(m, torch.nn.InstanceNorm2d)]
+    assert [norm.num_features for norm in norms] == channels
+    assert network(torch.rand(2, 3, 64, 64)).shape == (2, 5, 64, 64)
+
+
+def test_a_network_without_a_resnet_is_named():
+    from prorandconv import ProRandConvError
+    from prorandconv.lab.models import LeNet
+
+    with pytest.raises(ProRandConvError, match=r"network.*LeNet.*ResNet"):
+        whitening.IBNNet().learner(LeNet(10), _info())
+
+
+class Scenes:
+    """Images in the stored order, as a learner goes through them."""
+
+    def __init__(self, images):
+        self.images = images
+
+    def batches(self, size, *, shard, device):
+        for image in self.images[shard[0] :: shard[1]].split(size):
+            yield image.to(device), torch.zeros(len(image), 64, 64).long()
+
+
+def test_covariances_are_chosen_once_and_then_driven_to_0():
+    from prorandconv.lab.data.samples import Batch
+
+    method = whitening.ISW(start=1, trials=2, images=3)
+    learner = method.learner(_network().eval(), _info())
+    source, generator = Scenes(torch.randn(5, 3, 64, 64)), torch.Generator().manual_seed(0)
+    stops = []
+    labels = torch.randint(5, (2, 64, 64))
+    batch = Batch(source.images[:2], labels, torch.zeros(2, dtype=torch.long))
+
+    def loss():
+        learner.eval()
+        (losses,) = learner.step(batch, generator)
+        return losses["network"].item()
+
+    plain = torch.nn.functional.cross_entropy(learner.network(batch.images), labels).item()
+    learner.begin_epoch(0, source, generator, lambda: stops.append(0))
+    assert loss() == pytest.approx(plain)
+    learner.begin_epoch(1, source, generator, lambda: stops.append(0))
+    assert len(stops) == 2 * 3
+    masks = [mask.clone() for mask in learner.masks]
+    assert all(mask.any() and not mask.tril().any() for mask in masks)
+    outputs = []
+    hooks = [
+        learner.network.get_submodule(name).register_forward_hook(
+            lambda module, inputs, output: outputs.append(output)
+        )
+        for name in learner.layers
+    ]
+    learner.network(batch.images)
+    for hook in hooks:
+        hook.remove()
+    assert loss() == pytest.approx(
+        plain + 0.6 * whitening.isw_loss(outputs, masks).item(), rel=1e-5
+    )
+    learner.begin_epoch(2, source, generator, lambda: stops.append(0))
+    assert len(stops) == 6
+    resumed = method.learner(_network(), _info())
+    resumed.load_state_dict(learner.state_dict())
+    assert resumed.chosen
+    assert all(torch.equal(*pair) for pair in zip(resumed.masks, masks, strict=True))
+
+
+def test_the_lowest_cluster_of_many_values_is_found():
+    generator = torch.Generator().manual_seed(0)
+    groups = [torch.randn(5000, generator=generator) * 0.1 + middle for middle in (0, 2, 5)]
+    values = torch.cat(groups).double().sort().values.numpy()
+    assert whitening.lowest_cluster(values) == 5000

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torchvision.models.resnet import BasicBlock, ResNet
 
 from prorandconv.lab.data.benchmarks.digits import FORMAT
 from prorandconv.lab.data.grown import with_more
@@ -30,6 +31,10 @@ from prorandconv.lab.run.state import derive_seed as derive_seed
 
 BATCH = 8
 CLASSIFYING = [name for name in METHODS if not name.startswith("ours-")]
+RESIDUAL = ("ibn", "iternorm", "sw", "isw")
+"""Methods that change a ResNet."""
+OPTIONS = {"isw": {"start": 1, "trials": 2, "images": 4}}
+"""Options with which a method does within a few steps all that it does in a run."""
 EPOCH = 3
 """Steps of an epoch: a checkpoint after four is in the middle of one."""
 
@@ -46,6 +51,11 @@ def network(classes: int = 10, image_size: int = 32) -> nn.Sequential:
         nn.Dropout(0.1),
         nn.Linear(8 * side * side, classes),
     )
+
+
+def residual() -> ResNet:
+    """A small ResNet."""
+    return ResNet(BasicBlock, [1, 1, 1, 1], num_classes=10)
 
 
 class Simple(OneLoss):
@@ -328,8 +338,12 @@ class Trial:
         source = Images.in_memory(pixels, labels, classes=classes, split="train", format=FORMAT)
         shard = (ranks.own, ranks.count)
         info = RunInfo(FORMAT, 10, 1, 3, EPOCH, source, ranks.gather, shard)
-        make = KINDS[kind] if kind in KINDS else method_class(kind)().learner
-        self.run = RunState(config, make(network(), info).train(), ranks)
+        if kind in KINDS:
+            learner = KINDS[kind](network(), info)
+        else:
+            made = residual() if kind in RESIDUAL else network()
+            learner = method_class(kind)(**OPTIONS.get(kind, {})).learner(made, info)
+        self.run = RunState(config, learner.train(), ranks)
         self.learner, self.optimisers = self.run.learner, self.run.optimisers
         self.ranks, self.config, self.directory = ranks, config, RunDirectory(Path(folder))
         self.source = source
@@ -351,7 +365,7 @@ class Trial:
         checkpoint.save(self.directory, self.run, self.ranks, {})
 
     def load(self):
-        assert checkpoint.load(self.directory, self.config, self.run, self.ranks, {}) == []
+        assert checkpoint.load(self.directory, self.run, self.ranks, lambda stored: None) == []
 
     def state(self):
         """A hash of everything that the next step depends on."""

@@ -1,7 +1,10 @@
+import json
+
 import pytest
 
 from prorandconv.lab.report.compare import comparisons, table_of
 from prorandconv.lab.report.read import ReportedRun
+from prorandconv.lab.run.stored import fingerprints, target_key
 from prorandconv.lab.study.table import AVERAGE
 
 
@@ -114,3 +117,49 @@ class TestData:
         given = runs(("erm", {}), ("rotate", {}))
         del given[0].config["precision"]
         assert len(comparisons(given)) == 1
+
+
+class TestFirstWeights:
+    """Runs that began with other weights under the same path are not seeds of one setting."""
+
+    @pytest.fixture
+    def begun(self, write_run, tmp_path):
+        """Makes a run that began with the file weights.pth while it had this content."""
+        path = tmp_path / "weights.pth"
+
+        def make(content, seed, *, known):
+            path.write_text(content)
+            home = write_run(tmp_path / "runs", "erm", seed, weights=path)
+            stored = json.loads((home / "result.json").read_text())
+            stored["data"] |= {"weights": content * 8} if known else {}
+            (home / "result.json").write_text(json.dumps(stored))
+            return ReportedRun.read(home)
+
+        return make
+
+    def test_seeds_of_other_weights_are_another_table(self, begun):
+        runs = [begun("1f", 0, known=True), begun("2e", 1, known=True)]
+        found = [table_of(one, "t") for one in comparisons(runs)]
+        assert [table.seeds for table in found] == [(0,), (1,)]
+        assert len({table.title for table in found}) == 2
+
+    def test_of_older_results_none_is_dropped(self, begun):
+        runs = [begun("1f", 0, known=False), begun("2e", 0, known=False)]
+        groups = comparisons(runs)
+        assert [len(group.runs) for group in groups] == [1, 1]
+        assert len({group.title for group in groups}) == 2
+
+    def test_seeds_of_the_same_weights_are_one_row(self, begun):
+        (group,) = comparisons([begun("1f", seed, known=True) for seed in (0, 1)])
+        assert len(group.runs) == 2
+
+
+def test_a_target_called_train_is_not_the_sources_training_images():
+    config = {"benchmark": "folder", "source": ["photo"], "network": "resnet18"}
+    data = {"train": "1f", target_key("train"): "2e", "weights": "3d", target_key("weights"): "4c"}
+    assert fingerprints({"config": config, "data": data}) == {
+        "folder photo train": "1f",
+        "folder target train": "2e",
+        "resnet18 weights": "3d",
+        "folder target weights": "4c",
+    }

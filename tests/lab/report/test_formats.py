@@ -11,20 +11,22 @@ import pytest
 from rich.console import Console
 
 from prorandconv.lab.report.formats import (
-    BOLD,
-    BOLD_OF_FEW,
     FIELDS,
-    Digits,
-    Grid,
-    best,
     comma_separated,
-    footnotes,
-    grid_of,
-    heading,
     latex,
     markdown,
     print_tables,
     terminal,
+)
+from prorandconv.lab.report.grid import (
+    BOLD,
+    BOLD_OF_FEW,
+    Digits,
+    Grid,
+    best,
+    footnotes,
+    grid_of,
+    heading,
 )
 from prorandconv.lab.study.table import AVERAGE, Cell, Table
 

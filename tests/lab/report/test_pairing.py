@@ -88,3 +88,10 @@ def test_one_run_twice_is_refused(make):
 def test_runs_on_other_images_are_refused(make):
     with pytest.raises(ProRandConvError, match=r"test_images: got 40, expected that of .*: 60"):
         compared(make(), make("pro-randconv", test_images=40))
+
+
+def test_runs_that_differ_only_in_how_often_targets_are_measured_are_compared(make):
+    one, two = make("erm"), make("erm", target_every=1)
+    (found,) = compared(one, two)
+    assert found.second == f"erm, run {two.name}"
+    assert {row.difference for row in found.targets} == {0.0}

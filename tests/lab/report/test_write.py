@@ -184,6 +184,15 @@ def test_a_sheet_that_would_be_large_gets_fewer_colours(tmp_path):
     assert Image.open(tmp_path / "noise.png").mode == "P"
 
 
+def test_names_with_signs_of_mathematics_are_drawn_as_they_are(make_results, tmp_path):
+    root = make_results(tmp_path / "results")
+    for path in [*root.rglob("*.json"), *root.rglob("metrics.jsonl")]:
+        path.write_text(path.read_text().replace("svhn", "$x_$^").replace("fonts", "a$b^$_{"))
+    write_report(root, tmp_path / "report", samples=False)
+    assert "a$b^$" in (tmp_path / "report" / "index.html").read_text()
+    assert (tmp_path / "report" / "digits.png").exists()
+
+
 class TestCommand:
     def test_it_reports_a_run_as_training_leaves_it(self, run, small_run, tmp_path):
         for method in ("erm", "pro-randconv"):

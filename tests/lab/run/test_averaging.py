@@ -9,10 +9,10 @@ from torch import nn
 
 from prorandconv.lab.data.samples import Batch
 from prorandconv.lab.methods.learner import OneLoss, cross_entropy
-from prorandconv.lab.run.averaging import WeightAverage
 from prorandconv.lab.run.checkpoint import checksum, read_state
 from prorandconv.lab.run.config import RunConfig
 from prorandconv.lab.run.directory import BEST, RESULT, RunDirectory
+from prorandconv.lab.run.state import WeightAverage
 from prorandconv.lab.run.trained import load_trained
 
 

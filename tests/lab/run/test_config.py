@@ -82,7 +82,7 @@ def test_a_config_of_before_formats_had_numbers_is_completed():
     assert RunConfig.from_mapping(stored) == config
 
 
-def test_a_config_of_a_later_format_is_refused():
+def test_a_config_of_a_later_format_raises_an_error():
     stored = RunConfig.paper("digits").to_mapping() | {"format": FORMAT + 1}
     with pytest.raises(ProRandConvError, match=r"config: format: got 3, expected 2, or a newer"):
         RunConfig.from_mapping(stored)
@@ -139,7 +139,7 @@ def test_a_file_that_is_trusted_may_name_code(mini, tmp_path):
         ({"source": "mnist"}, "source: got 'mnist', expected .*array"),
     ],
 )
-def test_a_wrong_field_is_refused_with_what_would_be_right(stored, message):
+def test_a_wrong_field_raises_an_error_with_what_would_be_right(stored, message):
     with pytest.raises(ProRandConvError, match=f"^here: .*{message}"):
         RunConfig.from_mapping(stored, origin="here")
 
@@ -153,7 +153,7 @@ def test_a_wrong_field_is_refused_with_what_would_be_right(stored, message):
         ({"benchmark": "a/b"}, "benchmark, source: got 'a/b', expected a name"),
     ],
 )
-def test_a_wrong_value_is_refused_when_it_is_handed_in(wrong, message):
+def test_a_wrong_value_raises_an_error_when_it_is_handed_in(wrong, message):
     with pytest.raises(ProRandConvError, match=message):
         RunConfig(**wrong)
 

@@ -201,7 +201,7 @@ def test_a_signal_while_two_processes_start_saves_and_stops(mini, tmp_path):
     assert len(list(tmp_path.rglob(STATE))) == 1
 
 
-def test_machines_that_cannot_find_each_other_are_refused(small_run, tmp_path, monkeypatch):
+def test_machines_that_cannot_find_each_other_raise_an_error(small_run, tmp_path, monkeypatch):
     monkeypatch.delenv("MASTER_ADDR", raising=False)
     with pytest.raises(RunError, match="nodes: got 2, expected 1, or a start by torchrun or srun"):
         train(small_run("erm", nodes=2), Execution(runs=tmp_path, accelerator="cpu"))

@@ -18,7 +18,7 @@ from prorandconv.lab.run.training import train
         ({"checkpoint_minutes": -1.0}, "checkpoint_minutes: got -1.0"),
     ],
 )
-def test_a_wrong_option_is_refused_when_it_is_handed_in(wrong, message):
+def test_a_wrong_option_raises_an_error_when_it_is_handed_in(wrong, message):
     with pytest.raises(ProRandConvError, match=message):
         Execution(**wrong)
 
@@ -35,7 +35,7 @@ def test_an_accelerator_that_is_not_there_is_named_before_anything_is_written(
 
 
 @pytest.mark.parametrize("launcher", ["serial", "pool"])
-def test_a_launcher_refuses_it_once_instead_of_failing_with_each_run(
+def test_a_launcher_raises_it_once_instead_of_failing_with_each_run(
     small_run, tmp_path, monkeypatch, launcher
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
@@ -51,10 +51,10 @@ def test_a_folder_of_runs_that_is_a_file_is_named(small_run, tmp_path):
 
 
 def test_a_folder_of_runs_that_cannot_be_written_is_named(small_run, tmp_path, monkeypatch):
-    def refuse(*arguments, **options):
+    def fail(*arguments, **options):
         raise PermissionError(13, os.strerror(13))
 
     config = small_run("erm")
-    monkeypatch.setattr(Path, "mkdir", refuse)
+    monkeypatch.setattr(Path, "mkdir", fail)
     with pytest.raises(RunError, match=r"cannot be written \(Permission denied\); .*--runs"):
         train(config, Execution(runs=tmp_path / "runs", quiet=True))

@@ -129,7 +129,7 @@ class ByBatch(nn.Module):
         return x.mean((2, 3)) * x.shape[0] if x.shape[0] > 2 else x.mean((2, 3))
 
 
-def test_a_graph_that_differs_from_the_network_is_refused_and_not_written(trained, tmp_path):
+def test_a_graph_that_differs_from_the_network_raises_an_error_and_not_written(trained, tmp_path):
     object.__setattr__(trained, "network", ByBatch())
     with pytest.raises(RunError, match="differs from the network"):
         export(trained, tmp_path / "model.pt", "torchscript")

@@ -9,8 +9,8 @@ import pytest
 
 from prorandconv.lab.errors import DataError, RunError
 from prorandconv.lab.run.config import Execution, RunConfig
+from prorandconv.lab.run.data import finished
 from prorandconv.lab.run.directory import BEST, CONFIG, PREVIOUS, RESULT, STATE
-from prorandconv.lab.run.finished import finished
 from prorandconv.lab.run.trained import load_trained
 from prorandconv.lab.run.training import train
 
@@ -55,7 +55,7 @@ def test_two_folders_of_data_are_two_runs(done, own_data, runs, write, tmp_path)
 @pytest.mark.parametrize(
     ("domain", "message"), [("one", "training images of one"), ("two", "test images of two")]
 )
-def test_the_result_of_other_images_is_refused_and_the_domain_named(
+def test_the_result_of_other_images_raises_an_error_and_the_domain_named(
     done, own_data, runs, domain, message
 ):
     config, _, _ = done
@@ -100,7 +100,7 @@ def test_a_config_that_was_made_for_other_data_is_not_trained(own_data, runs):
 
 
 @pytest.mark.parametrize("file", [RESULT, CONFIG])
-def test_files_of_another_run_are_refused(done, runs, file):
+def test_files_of_another_run_raise_an_error(done, runs, file):
     """As a default of a field that was changed would give: the hash leaves defaults out."""
     config, folder, result = done
     other = result["config"] | {"seed": 77}

@@ -1,6 +1,7 @@
 """Image files to classes: folders, batches, and files that are no images."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,6 +31,14 @@ class ByColour(nn.Module):
         return 4 * x.mean((2, 3))
 
 
+def using(network):
+    """As a trained network is."""
+    device = torch.device("cpu")
+    return SimpleNamespace(
+        network=network, format=FORMAT, classes=COLOURS, device=device, precision="32-true"
+    )
+
+
 @pytest.fixture
 def folder(tmp_path):
     for number in range(5):
@@ -43,7 +52,7 @@ def folder(tmp_path):
 
 def test_images_of_any_size_are_classified(folder):
     files = [folder / "blue3.png", folder / "red0.png"]
-    found = list(predict(ByColour(), FORMAT, COLOURS, files))
+    found = list(predict(using(ByColour()), files))
     assert [(one.path, one.label, one.problem) for one in found] == [
         (files[0], "blue", ""),
         (files[1], "red", ""),
@@ -55,7 +64,7 @@ def test_images_of_any_size_are_classified(folder):
 def test_many_files_go_through_the_network_in_batches(folder, monkeypatch):
     monkeypatch.setattr(classification, "PIXELS", 4 * 8 * 8)
     network, files = ByColour(), sorted(folder.iterdir())
-    found = [one.label for one in predict(network, FORMAT, COLOURS, files)]
+    found = [one.label for one in predict(using(network), files)]
     assert network.batches == [4, 4, 4, 3]
     assert found == ["blue"] * 5 + ["green"] * 5 + ["red"] * 5
 
@@ -65,14 +74,14 @@ def test_a_bad_file_is_told_in_its_place_and_the_others_are_classified(folder, m
     (folder / "empty.png").touch()
     (folder / "text.png").write_text("hello")
     names = ("red0.png", "empty.png", "text.png", "gone.png", "blue0.png")
-    found = list(predict(ByColour(), FORMAT, COLOURS, [folder / name for name in names]))
+    found = list(predict(using(ByColour()), [folder / name for name in names]))
     assert [bool(one.problem) for one in found] == [False, True, True, True, False]
     assert (found[0].label, found[4].label) == ("red", "blue")
     assert found[1].top == ()
 
 
 def test_the_likeliest_classes_come_first(folder):
-    (one,) = predict(ByColour(), FORMAT, COLOURS, [folder / "green1.png"], top=3)
+    (one,) = predict(using(ByColour()), [folder / "green1.png"], top=3)
     assert one.label == "green"
     chances = [chance for _, chance in one.top]
     assert chances == sorted(chances, reverse=True)
@@ -80,9 +89,9 @@ def test_the_likeliest_classes_come_first(folder):
 
 
 @pytest.mark.parametrize("top", [0, 4])
-def test_a_number_of_classes_that_there_is_not_is_refused(top):
+def test_a_number_of_classes_that_there_is_not_raises_an_error(top):
     with pytest.raises(ProRandConvError, match="top: got"):
-        list(predict(ByColour(), FORMAT, COLOURS, [], top=top))
+        list(predict(using(ByColour()), [], top=top))
 
 
 def test_folders_are_searched_at_any_depth_and_other_files_left_out(tmp_path):
@@ -99,7 +108,7 @@ def test_folders_are_searched_at_any_depth_and_other_files_left_out(tmp_path):
 
 
 def test_a_folder_without_images_is_told(tmp_path):
-    (one,) = predict(ByColour(), FORMAT, COLOURS, [tmp_path])
+    (one,) = predict(using(ByColour()), [tmp_path])
     assert one.problem == "a folder without image files"
 
 
@@ -131,7 +140,7 @@ def test_labels_and_overlays_have_the_size_of_their_image(segmenting, pictures, 
             labels, overlay = Image.open(one.labels), Image.open(one.overlay)
             assert labels.size == overlay.size == size
             assert np.array(labels).max() < 4
-            assert sum(one.shares.values()) == pytest.approx(1)
+            assert sum(dict(one.top).values()) == pytest.approx(1)
     assert len(list(output.iterdir())) == 6  # equal names of two folders do not collide
 
 

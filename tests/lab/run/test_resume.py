@@ -24,7 +24,7 @@ from prorandconv.lab.run.directory import (
     RunDirectory,
     notes,
 )
-from prorandconv.lab.run.optimisation import replay
+from prorandconv.lab.run.trained import replay
 from prorandconv.lab.run.training import train
 
 KILLS = {"small_run": 20, "small_segmentation": 3}

@@ -66,18 +66,18 @@ def test_methods_that_leave_pixels_where_they_are_train(method, segmented):
 
 
 @pytest.mark.parametrize("method", sorted(MOVING))
-def test_methods_that_move_pixels_and_not_labels_are_refused(method, small_segmentation):
+def test_methods_that_move_pixels_and_not_labels_raise_an_error(method, small_segmentation):
     with pytest.raises(ProRandConvError, match="a method for segmentation"):
         small_segmentation(method)
 
 
 @pytest.mark.parametrize(("name", "value"), [("jitter", 0.5), ("shifted_validation", True)])
-def test_what_only_classification_has_is_refused(name, value, small_segmentation):
+def test_what_only_classification_has_raises_an_error(name, value, small_segmentation):
     with pytest.raises(ProRandConvError, match=name):
         small_segmentation(**{name: value})
 
 
-def test_fewer_scenes_than_a_mini_batch_are_refused(segmented):
+def test_fewer_scenes_than_a_mini_batch_raise_an_error(segmented):
     with pytest.raises(RunError, match="at least 8 are needed"):
         segmented(train_images=7)
 

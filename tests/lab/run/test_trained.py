@@ -53,7 +53,7 @@ def test_a_renamed_class_folder_does_not_rename_classes(done, own_data, picture)
     assert after == before
 
 
-def test_evaluating_on_other_classes_is_refused(done, own_data):
+def test_evaluating_on_other_classes_raises_an_error(done, own_data):
     own_data.rename_class("cat", "tiger")
     with pytest.raises(DataError, match=r"the classes dog, tiger; .* trained with cat, dog"):
         load(done).evaluate()

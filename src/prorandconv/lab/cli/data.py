@@ -30,7 +30,8 @@ class DataList:
         """Print a row for each domain."""
         from ..data import BENCHMARKS, get_benchmark
         from ..files import cache_folder, data_root
-        from ..report.formats import Grid, terminal
+        from ..report.formats import terminal
+        from ..report.grid import Grid
 
         root, cache = data_root(self.data_root), cache_folder()
         out.print(f"data root: {root}\ncache: {cache}", soft_wrap=True)
@@ -91,7 +92,8 @@ class DataCheck(OneBenchmark):
         benchmark = self.benchmark()
         from ..data.benchmark import check, published_total  # after the name is known to be right
         from ..files import data_root
-        from ..report.formats import Grid, terminal
+        from ..report.formats import terminal
+        from ..report.grid import Grid
 
         reports = list(check(benchmark))
         scenes = benchmark.task == "segmentation"

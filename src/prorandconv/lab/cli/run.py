@@ -19,7 +19,7 @@ from ..study.table import mean_of_all
 
 if TYPE_CHECKING:  # commands import what they call when they run: --help must not wait for torch
     from ..paper import PaperRow
-    from ..report.formats import Grid, Line
+    from ..report.grid import Grid, Line
     from ..run.predict import Prediction, SegmentedFile
     from ..run.trained import Trained
 
@@ -196,7 +196,7 @@ CHOICES = {
 
 def targets_grid(result: Mapping[str, Any], paper: PaperRow | None) -> Grid:
     """Scores on the targets by choice of weights, beside the paper's."""
-    from ..report.formats import Grid, Line
+    from ..report.grid import Grid, Line
     from ..run.stored import evaluation_of
 
     choices = [name for name in CHOICES if result.get(name)]

@@ -20,7 +20,7 @@ from ..paper import with_changes
 from .run import Loading, LoadingOptions
 
 if TYPE_CHECKING:
-    from ..report.formats import Grid
+    from ..report.grid import Grid
     from ..report.listing import ListedRun
     from ..report.paired import Difference, PairedComparison
 
@@ -60,7 +60,7 @@ class Runs:
 
 def runs_grid(runs: Sequence[ListedRun]) -> Grid:
     """A line for each run."""
-    from ..report.formats import Grid
+    from ..report.grid import Grid
 
     def shown(score: float | None) -> str:
         return "" if score is None else f"{score:.1f}"
@@ -201,7 +201,7 @@ def _print(one: PairedComparison, out: Console) -> None:
 
 def differences_grid(title: str, rows: Iterable[Difference]) -> Grid:
     """A line for each target or class."""
-    from ..report.formats import Grid
+    from ..report.grid import Grid
 
     head = (title, "images", "A", "B", "B - A", "by image", "by seed")
     return Grid.of(head, [_cells(row) for row in rows])
@@ -262,7 +262,8 @@ class Choose:
         if self.json:
             print(json.dumps([one.to_mapping() for one in found], indent=1))
             return 0
-        from ..report.formats import Grid, terminal
+        from ..report.formats import terminal
+        from ..report.grid import Grid
 
         rows = [
             (
@@ -303,7 +304,8 @@ class Rank:
         if self.json:
             print(json.dumps([one.to_mapping() for one in found], indent=1))
             return 0
-        from ..report.formats import Grid, terminal
+        from ..report.formats import terminal
+        from ..report.grid import Grid
 
         rows = [
             (

@@ -19,7 +19,7 @@ from ..study.studies import STUDIES
 if TYPE_CHECKING:  # the list of studies must not wait for torch
     import torch
 
-    from ..report.formats import Grid
+    from ..report.grid import Grid
     from ..study.directory import StudyDirectory
 
 
@@ -45,7 +45,7 @@ class Study:
     full: bool = False
     """print intervals, the paper's figures and gains too; study.json always has the figures"""
     dry_run: bool = False
-    """list the runs and how long they will take, and run nothing"""
+    """list the runs, how long they will take and how much disk, and run nothing"""
     list: bool = False
     """list the studies with their numbers of runs"""
 
@@ -67,7 +67,7 @@ class Study:
         launcher = get_launcher(self.launch)
         device = _device(self.execution.accelerator)
         if self.dry_run:
-            _show_runs(out, directory, launcher, device)
+            _show_runs(out, directory, launcher, device, keep=self.execution.keep_checkpoint)
             return 0
         return self._execute(out, directory, launcher, device)
 
@@ -111,7 +111,7 @@ def studies_grid(*, counted: bool) -> Grid:
     Args:
         counted: count the runs, which takes seconds.
     """
-    from ..report.formats import Grid
+    from ..report.grid import Grid
 
     head = ("study", "shows", "paper", *["runs"] * counted)
     rows = [
@@ -122,9 +122,17 @@ def studies_grid(*, counted: bool) -> Grid:
 
 
 def _show_runs(
-    out: Console, directory: StudyDirectory, launcher: Launcher, device: torch.device
+    out: Console,
+    directory: StudyDirectory,
+    launcher: Launcher,
+    device: torch.device,
+    *,
+    keep: bool,
 ) -> None:
-    from ..report.formats import Grid, terminal
+    from rich.filesize import decimal
+
+    from ..report.formats import terminal
+    from ..report.grid import Grid
     from ..run.display import duration
     from ..study.directory import described
     from ..study.estimate import Estimator
@@ -149,8 +157,7 @@ def _show_runs(
     out.print(
         f"{len(missing)} of {len(directory.configs)} runs to do: {duration(total)} of work with "
         f"{launcher.threads} thread(s) a run; about {duration(max(total / width, longest))} with "
-        f"{width} at a time",
-        highlight=False,
+        f"{width} at a time; {decimal(estimator.disk(missing, width, keep=keep))} of disk"
     )
 
 

@@ -50,7 +50,7 @@ def fetch(download: Download) -> None:
     part = download.path.with_name(download.path.name + ".part")
     lock = cache_folder() / "locks" / fingerprint([str(download.path.absolute())])
     busy = DataError.at(download.path, "is being fetched by another process", "wait for it")
-    with locked(lock, busy, wait=True):
+    with locked(lock, lambda: busy, wait=True):
         if download.path.exists():
             return
         _from_mirrors(download, part)

@@ -45,12 +45,6 @@ def render(
 ) -> Pixels:
     """Render one image for each label.
 
-    Args:
-        labels: the digits in the middle of the images.
-        typefaces: font files.
-        style: what the images look like.
-        random: source of all variation.
-
     Returns:
         ``(N, 32, 32, 3)``.
     """

@@ -150,20 +150,7 @@ def scene_benchmark(
     sources: str = "",
     user_data: bool = False,
 ) -> Benchmark:
-    """A benchmark of folders ``<domain>/{images,masks}``, whose masks hold numbers of classes.
-
-    Args:
-        name: the benchmark's name.
-        folder: where its domains are.
-        domains: their names.
-        classes: names of the classes, in order of their labels.
-        recipe: how to train.
-        network: what to train.
-        options: how files are read.
-        published: published numbers of scenes.
-        sources: where to get the data.
-        user_data: whether the scenes are the user's own.
-    """
+    """A benchmark of folders ``<domain>/{images,masks}``, whose masks hold numbers of classes."""
     form = photo_format(recipe, options)
     encoding = LabelIds(len(classes))
     members: Mapping[str, Domain] = {

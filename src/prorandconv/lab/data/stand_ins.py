@@ -19,11 +19,6 @@ SYN_TEST_IMAGES = 9_553
 def make_mnist_m(root: Path, photos: Path, *, seed: int = 0) -> Path:
     """Build MNIST-M's like from MNIST and a folder of photos, such as BSDS500.
 
-    Args:
-        root: the folder of data sets, with MNIST in it.
-        photos: where photos are, at any depth.
-        seed: of the choice of crops.
-
     Returns:
         The file written: ``digits/mnist_m_rebuilt.npz``.
     """
@@ -48,12 +43,6 @@ def make_syn(
     root: Path, *, train_images: int = 25_000, test_images: int = SYN_TEST_IMAGES, seed: int = 0
 ) -> Path:
     """Render digits like SYN's with the fonts found on this machine.
-
-    Args:
-        root: the folder of data sets.
-        train_images: how many for training (SYN has 479,400).
-        test_images: how many for testing (SYN has 9,553).
-        seed: of all variation.
 
     Returns:
         The file written: ``digits/syn_rendered.npz``.

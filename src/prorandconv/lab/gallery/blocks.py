@@ -186,7 +186,7 @@ def draws(image: Tensor, seed: int) -> Sheet:
         rows.append(Row("", pictures[part], captions[part]))
     count = sum(converged(augment, image, params) for params in drawn)
     notes = [
-        f"In {count} of these {len(drawn)} draws the picture has converged by L = {EARLY}: one more "
+        f"In {count} of these {len(drawn)} draws the picture has settled by L = {EARLY}: one more "
         f"repetition changes a pixel by less than {TOLERANCE:.0%} of the range, on average."
     ]
     return Sheet(f"The first {len(drawn)} draws of Pro-RandConv", rows, notes)

@@ -25,6 +25,9 @@ METHODS = {
     "randaugment": "traditional:RandAugment",
     "augmix": "augmix:AugMix",
     "mixstyle": "mixstyle:MixStyle",
+    "efdmix": "efdmix:EFDMix",
+    "dsu": "dsu:DSU",
+    "rsc": "rsc:RSC",
     "ada": "ada:ADA",
     "me-ada": "ada:MEADA",
     "m-ada": "m_ada:MADA",
@@ -33,6 +36,13 @@ METHODS = {
     "sagnet": "sagnet:SagNet",
     "fact": "fact:FACT",
     "pden": "pden:PDEN",
+    "alt": "alt:ALT",
+    "advst": "advst:AdvST",
+    "aaua": "aaua:AAUA",
+    "ibn": "whitening:IBNNet",
+    "iternorm": "whitening:IterNormNet",
+    "sw": "whitening:SWNet",
+    "isw": "whitening:ISW",
 }
 """Where each method is: a module beside this one, and the class in it."""
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..data import Samples
 from ..data.samples import Batch
 from ..models import features
-from .ascent import AUTHORS_BATCH, Growing, Make, ascend
+from .ascent import AUTHORS_BATCH, Growing, Make, Stop, ascend
 from .augmenting import normalised
 from .contract import Classifying, Count, NonNegative, Positive
 from .learner import Learner, Losses, RunInfo
@@ -86,9 +86,7 @@ class Adversarial(Growing):
         super().__init__(network, info, method.growths)
         self.method = method
 
-    def maker(
-        self, source: Samples, generator: torch.Generator, check_stop: Callable[[], None]
-    ) -> Make:
+    def maker(self, source: Samples, generator: torch.Generator, check_stop: Stop) -> Make:
         """Images move up the objective."""
         return self.ascended
 
@@ -125,13 +123,7 @@ def objective(
 ) -> Tensor:
     """CE - γ · mean squared distance of the features + η · entropy, of each image.
 
-    Args:
-        logits: ``(N, K)``.
-        found: features ``(N, D)``.
-        originals: features of the images that the ascent began with, ``(N, D)``.
-        labels: ``(N,)``.
-        gamma: weight of the distance.
-        eta: weight of the entropy.
+    Logits are ``(N, K)``; features ``(N, D)``, also those of the images before the ascent.
     """
     task = F.cross_entropy(logits, labels, reduction="none")
     distance = (found - originals).square().mean(1)

@@ -20,6 +20,9 @@ AUTHORS_BATCH = 32
 Make = Callable[[Tensor, Tensor], Tensor]
 """(pixels, labels) -> as many images to be kept; pixels are in [0, 1], ``(N, 3, S, S)``."""
 
+Stop = Callable[[], None]
+"""Raises when the run is to stop."""
+
 
 @contextmanager
 def frozen(network: nn.Module) -> Iterator[None]:
@@ -64,46 +67,30 @@ class Growing(Learner):
     Args:
         network: what is trained.
         info: the run.
-        growths: how often images are made: first in epoch ``every``, counted from 0.
-        every: how many epochs later they are made again.
+        growths: how often images are made, in the epochs from 1 on (counted from 0).
         kept: how many times' images are kept, the newest; None: all.
     """
 
     grown: Tensor
+    times: Tensor
 
     def __init__(
-        self,
-        network: nn.Module,
-        info: RunInfo,
-        growths: int,
-        every: int = 1,
-        kept: int | None = None,
+        self, network: nn.Module, info: RunInfo, growths: int, kept: int | None = None
     ) -> None:
         super().__init__(network)
-        self.info, self.growths, self.every, self.kept = info, growths, every, kept or growths
+        self.info, self.growths, self.kept = info, growths, kept or growths
         size = info.format.image_size
         self.images = torch.empty(0, 3, size, size, dtype=torch.uint8)
         self.labels = torch.empty(0, dtype=torch.long)
-        self.register_buffer("grown", torch.zeros((), dtype=torch.long))
+        self.register_buffer("grown", torch.zeros((), dtype=torch.long))  # the last time's epoch
+        self.register_buffer("times", torch.zeros((), dtype=torch.long))
 
     @abstractmethod
-    def maker(
-        self, source: Samples, generator: torch.Generator, check_stop: Callable[[], None]
-    ) -> Make:
-        """What makes images in this epoch; the network is frozen.
-
-        Args:
-            source: the training images.
-            generator: where everything random comes from.
-            check_stop: to be called now and then, equally often by all processes.
-        """
+    def maker(self, source: Samples, generator: torch.Generator, check_stop: Stop) -> Make:
+        """What makes images in this epoch, while the network is frozen; see ``begin_epoch``."""
 
     def begin_epoch(
-        self,
-        epoch: int,
-        source: Samples,
-        generator: torch.Generator,
-        check_stop: Callable[[], None],
+        self, epoch: int, source: Samples, generator: torch.Generator, check_stop: Stop
     ) -> None:
         """Make images in the epochs in which the memory grows."""
         if not self.growing(epoch):
@@ -121,6 +108,7 @@ class Growing(Learner):
         # Last: a stop leaves no half.
         self.images = torch.cat([self.images, made])[-self.kept * len(made) :]
         self.labels = torch.cat([self.labels, theirs])[-self.kept * len(made) :]
+        self.times += 1
         self.grown.fill_(epoch)
 
     def passing(self, source: Samples) -> Batches:
@@ -130,8 +118,12 @@ class Growing(Learner):
 
     def growing(self, epoch: int) -> bool:
         """Whether images are to be made in this epoch; not again when a run resumes in it."""
-        due = epoch % self.every == 0 and epoch <= self.growths * self.every
-        return due and int(self.grown) < epoch
+        return int(self.grown) < epoch <= self.growths
+
+    @property
+    def sets(self) -> int:
+        """How many sets are learnt from, each as large as the source: it and those kept."""
+        return min(int(self.times), self.kept) + 1
 
     def recalled(
         self, count: int, generator: torch.Generator, device: torch.device
@@ -147,9 +139,7 @@ class Growing(Learner):
         if not len(self.labels):
             return x, y
         kept, theirs = self.recalled(len(x), generator, x.device)
-        times = min(int(self.grown) // self.every, self.kept)  # as many images as the source has
-        share = 1 - 1 / (times + 1)
-        replaced = (torch.rand(len(x), generator=generator) < share).to(x.device)
+        replaced = (torch.rand(len(x), generator=generator) < 1 - 1 / self.sets).to(x.device)
         return torch.where(replaced.view(-1, 1, 1, 1), kept, x), torch.where(replaced, theirs, y)
 
     def get_extra_state(self) -> dict[str, Tensor]:

@@ -102,7 +102,7 @@ class Draw:
 
     @classmethod
     def of(cls, count: int, method: AugMix, random: np.random.Generator) -> Draw:
-        """Draw for so many images."""
+        """Draw for ``count`` images."""
         shape = (method.depth, count, method.width)
         operation = random.integers(len(OPERATIONS), size=shape)
         depth = random.integers(1, method.depth + 1, size=shape[1:])

@@ -87,12 +87,7 @@ class Method:
         return ("classification", "segmentation")
 
     def with_auto_resolved(self, mean: Sequence[float], std: Sequence[float]) -> Self:
-        """The same with its options "auto" resolved for the images; runs store it like this.
-
-        Args:
-            mean: of the normalisation of the images, by channel.
-            std: likewise.
-        """
+        """The same with its options "auto" resolved for the images; runs store it like this."""
         return self
 
     def augmentation(self, format: ImageFormat) -> Augment | None:

@@ -31,7 +31,7 @@ class CustomMethod(Method):
         return {option.name: getattr(self, option.name) for option in fields(self)}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The class is made when it is asked for: another process has to make it again.
+        # The class is made on demand: another process has to make it again.
         return _with_options, (type(self).__name__, self._options())
 
 

@@ -106,10 +106,7 @@ class CoTeacher(Learner):
 def amplitude_mixed(x: Tensor, share: Tensor, order: Tensor) -> Tensor:
     """Mix the amplitudes of each image's spectrum with another image's, and keep its phase.
 
-    Args:
-        x: pixels ``(N, C, H, W)``.
-        share: λ, of the other image, ``(N,)``.
-        order: for each image, the other one, ``(N,)``.
+    Pixels are ``(N, C, H, W)``; ``share`` is λ, of the other image, and ``order`` the others.
     """
     amplitude, phase = amplitude_phase(x)
     other = share.view(-1, 1, 1, 1)

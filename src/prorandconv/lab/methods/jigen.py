@@ -43,12 +43,7 @@ class JiGen(Classifying):
     """probability that a tile turns grey"""
 
     authors: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "pacs": {
-            "image_size": 222,
-            "batch_size": 128,
-            "schedule": "step",
-            "epochs": 30,
-        }
+        "pacs": {"image_size": 222, "batch_size": 128, "schedule": "step", "epochs": 30}
     }
 
     def learner(self, network: nn.Module, info: RunInfo) -> Learner:

@@ -72,12 +72,7 @@ class L2D(Classifying):
     """of the augmenter; auto: small below 64 pixels"""
 
     authors: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "pacs": {
-            "optimiser": "nesterov",
-            "learning_rate": 2e-3,
-            "schedule": "step",
-            "epochs": 50,
-        }
+        "pacs": {"optimiser": "nesterov", "learning_rate": 2e-3, "schedule": "step", "epochs": 50}
     }
 
     def learner(self, network: nn.Module, info: RunInfo) -> Learner:
@@ -140,11 +135,7 @@ class Diversifying(Learner):
 
 
 class Bottleneck(nn.Module):
-    """Features to a mean and a variance, from which the classifier's input is drawn.
-
-    Args:
-        head: the classifier.
-    """
+    """Features to a mean and a variance, from which the input of the classifier is drawn."""
 
     def __init__(self, head: nn.Linear) -> None:
         super().__init__()
@@ -170,12 +161,7 @@ class Bottleneck(nn.Module):
 
 
 class Augmenter(nn.Module):
-    """Random convolutions with learnt scales and shifts at each place of their maps.
-
-    Args:
-        form: what it is like.
-        image_size: side of an image in pixels.
-    """
+    """Random convolutions with learnt scales and shifts at each place of their maps."""
 
     def __init__(self, form: Form, image_size: int) -> None:
         super().__init__()
@@ -203,13 +189,7 @@ class Augmenter(nn.Module):
     def forward(
         self, x: Tensor, format: ImageFormat, generator: torch.Generator | None = None
     ) -> Tensor:
-        """Views of normalised images; without a generator by the fixed convolutions.
-
-        Args:
-            x: ``(N, 3, S, S)``.
-            format: of the images.
-            generator: draws convolutions, weights of branches and dropout.
-        """
+        """Views of normalised images; without a generator by the fixed convolutions."""
         branches = 1 + len(self.form.kernels)
         if generator is None:
             fixed = list(self.fixed)
@@ -243,7 +223,7 @@ def augmented(
         x: images ``(N, 3, S, S)``.
         colour: the 1×1 convolution of the first branch.
         kernels: of the other branches, a convolution and a transposed one each.
-        scales: of the normalised maps between both, ``(3, S', S')``.
+        scales: of the maps between both, ``(3, S', S')``.
         shifts: likewise.
         weights: of the branches; they are divided by their sum.
         kept: factor of the first branch before tanh, for dropout.
@@ -261,13 +241,9 @@ def log_likelihood(mean: Tensor, log_variance: Tensor, drawn: Tensor) -> Tensor:
 
 
 def club(mean: Tensor, log_variance: Tensor, drawn: Tensor, order: Tensor) -> Tensor:
-    """An upper bound of the mutual information (Cheng et al., 2020), by one other image for each.
+    """An upper bound of the information that views share (Cheng et al., 2020).
 
-    Args:
-        mean: ``(N, D)``.
-        log_variance: ``(N, D)``.
-        drawn: embeddings of the other view, ``(N, D)``.
-        order: the other images, ``(N,)``.
+    All are ``(N, D)`` but ``order``, ``(N,)``: another image for each, as the negative.
     """
     nearer = (mean - drawn[order]) ** 2 - (mean - drawn) ** 2
     return (nearer / log_variance.exp()).sum(1).mean() / 2
@@ -276,13 +252,8 @@ def club(mean: Tensor, log_variance: Tensor, drawn: Tensor, order: Tensor) -> Te
 def conditional_discrepancy(a: Tensor, b: Tensor, labels: Tensor, classes: int) -> Tensor:
     """Squared maximum mean discrepancy of two views within classes, over the number of classes.
 
-    The sum of five RBF kernels, of 1/4 to 4 times the mean squared distance in a class.
-
-    Args:
-        a: embeddings ``(N, D)``.
-        b: of the other view, ``(N, D)``.
-        labels: ``(N,)``; classes that are absent count 0.
-        classes: how many there are.
+    The kernel is the sum of five RBF kernels, of 1/4 to 4 times the mean squared distance in a
+    class. Embeddings are ``(N, D)``, labels ``(N,)``; classes that are absent count 0.
     """
     total = a.new_zeros(())
     for one in range(classes):
@@ -291,11 +262,10 @@ def conditional_discrepancy(a: Tensor, b: Tensor, labels: Tensor, classes: int) 
             continue
         points = torch.cat([a[chosen], b[chosen]])
         apart = (points[:, None] - points).square().sum(2)
-        count = len(points)
+        half, count = len(points) // 2, len(points)
         # Equal points have no distance to divide by.
         width = (apart.detach().sum() / (count**2 - count)).clamp_min(1e-12)
         kernels = torch.stack([(-apart / (width / 4 * 2**k)).exp() for k in range(5)]).sum(0)
-        sign = torch.ones(count, device=a.device)
-        sign[count // 2 :] = -1
-        total = total + (kernels * sign[:, None] * sign).sum() / (count // 2) ** 2
+        same = kernels[:half, :half] + kernels[half:, half:]
+        total = total + (same - kernels[:half, half:] - kernels[half:, :half]).mean()
     return total / classes

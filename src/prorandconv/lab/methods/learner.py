@@ -33,7 +33,7 @@ Losses = dict[str, Tensor]
 
 
 class MakeOptimiser(Protocol):
-    """Makes the optimiser that the run's config asks for."""
+    """Makes the optimiser that the run's config sets."""
 
     def __call__(self, parameters: Iterable[Any], **changes: Any) -> Optimizer:
         """Make an optimiser.
@@ -126,12 +126,7 @@ class Learner(nn.Module, ABC):
 
 
 class OneLoss(Learner):
-    """The usual learner: one loss, one round.
-
-    Args:
-        network: what is trained.
-        loss: what is minimised.
-    """
+    """The usual learner: one loss, one round."""
 
     def __init__(self, network: nn.Module, loss: Loss) -> None:
         super().__init__(network)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..data import Samples
 from ..data.samples import Batch
 from .ada import ADA, Adversarial
-from .ascent import AUTHORS_BATCH, Make
+from .ascent import AUTHORS_BATCH, Make, Stop
 from .augmenting import torch_seeded, unnormalised
 from .contract import Count, NonNegative, Positive
 from .learner import Learner, Losses, RunInfo
@@ -65,9 +65,7 @@ class LookingAhead(Adversarial):
 
     method: MADA
 
-    def maker(
-        self, source: Samples, generator: torch.Generator, check_stop: Callable[[], None]
-    ) -> Make:
+    def maker(self, source: Samples, generator: torch.Generator, check_stop: Stop) -> Make:
         """Train an autoencoder; then images move up the objective."""
         newest = self.images[len(self.images) - len(self.images) // max(int(self.grown), 1) :]
         if not len(newest):
@@ -98,11 +96,7 @@ class LookingAhead(Adversarial):
 
 
 class Autoencoder(nn.Module):
-    """Of Wasserstein's kind: pixels from 0 to 1 to a code of N(0, 1), and back; and its critic.
-
-    Args:
-        size: how many numbers an image has.
-    """
+    """Of Wasserstein's kind: images of ``size`` numbers to a code of N(0, 1) and back; a critic."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -122,11 +116,7 @@ class Autoencoder(nn.Module):
         return with_density(self.critic(codes).squeeze(1), codes)
 
     def learn(
-        self,
-        images: Tensor,
-        epochs: int,
-        generator: torch.Generator,
-        check_stop: Callable[[], None],
+        self, images: Tensor, epochs: int, generator: torch.Generator, check_stop: Stop
     ) -> None:
         """Train on images, uint8 ``(M, 3, S, S)``; afterwards no weight has a gradient."""
         coder = [*self.encoder.parameters(), *self.decoder.parameters()]
@@ -158,11 +148,7 @@ def autoencoder_losses(
 ) -> tuple[Tensor, Tensor]:
     """What the autoencoder and its critic minimise, as scalars.
 
-    Args:
-        coded: scores of codes, ``(N,)``.
-        drawn: scores of samples of the prior, ``(N,)``.
-        decoded: what codes are decoded to, ``(N, P)``.
-        pixels: what was encoded, from 0 to 1, ``(N, P)``.
+    Scores of codes and of samples of the prior are ``(N,)``, images from 0 to 1 ``(N, P)``.
     """
     ones, bce = torch.ones_like(coded), F.binary_cross_entropy_with_logits
     task = F.binary_cross_entropy(decoded, pixels, reduction="sum")
@@ -183,15 +169,10 @@ def relaxation(found: Tensor, usual: Tensor) -> Tensor:
 def meta_loss(
     network: nn.Module, x: Tensor, y: Tensor, made: Tensor, labels: Tensor, rate: float
 ) -> Tensor:
-    """Mean of CE(source) and of CE(made images) after a step down the former, with its derivative.
+    """Mean of CE(source) and of CE(made images) after a step down the former.
 
-    Args:
-        network: what is trained.
-        x: images of the source.
-        y: their labels.
-        made: images that were made.
-        labels: theirs.
-        rate: η, of the step.
+    The step, by ``rate``, is differentiated too. Images and their labels are x and y of the
+    source, and those that were made.
     """
     task = F.cross_entropy(network(x), y)
     names, weights = zip(*network.named_parameters(), strict=True)

@@ -174,13 +174,7 @@ class Generator(nn.Module):
 
 
 def adain(x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
-    """Instance-normalise features and set their scale to 1 + γ and their shift to β.
-
-    Args:
-        x: ``(N, C, H, W)``.
-        gamma: ``(N, C)``.
-        beta: ``(N, C)``.
-    """
+    """Instance-normalise features ``(N, C, H, W)``, to the scale 1 + γ and the shift β."""
     return (1 + gamma[..., None, None]) * F.instance_norm(x) + beta[..., None, None]
 
 
@@ -192,10 +186,7 @@ def diversity(a: Tensor, b: Tensor, limit: float) -> Tensor:
 def separation(a: Tensor, b: Tensor, temperature: float) -> Tensor:
     """Mean over anchors of -log(1 - p), p being the share of the other view of its image.
 
-    Args:
-        a: embeddings ``(N, D)``.
-        b: of the other views, ``(N, D)``.
-        temperature: τ.
+    Embeddings of both views are ``(N, D)``.
     """
     count = len(a)
     scores = similarities(torch.stack([a, b]), temperature)

@@ -164,12 +164,9 @@ def unsuitable(network: nn.Module, right: str) -> ProRandConvError:
 
 
 def style_randomised(x: Tensor, share: Tensor, order: Tensor) -> Tensor:
-    """Each image's content with a blend of its own mean and variance and another image's.
+    """Each image's features with a blend of its mean and variance and another image's.
 
-    Args:
-        x: features ``(N, C, H, W)``.
-        share: α, of the own ones, ``(N,)``.
-        order: for each image, the other one, ``(N,)``.
+    Features are ``(N, C, H, W)``; ``share`` is α, of the image itself, and ``order`` the others.
     """
     (variance, mean), own = torch.var_mean(x, (2, 3), keepdim=True), share.view(-1, 1, 1, 1)
     plain = (x - mean) / (variance + EPS).sqrt()
@@ -179,12 +176,7 @@ def style_randomised(x: Tensor, share: Tensor, order: Tensor) -> Tensor:
 
 
 def content_randomised(x: Tensor, order: Tensor) -> Tensor:
-    """Another image's content, which gets no gradient, with each image's mean and variance.
-
-    Args:
-        x: features ``(N, C, H, W)``.
-        order: for each image, the other one, ``(N,)``.
-    """
+    """Another image's features, which get no gradient, with each image's mean and variance."""
     variance, mean = torch.var_mean(x, (2, 3), keepdim=True)
     deviation = (variance + EPS).sqrt()
     plain = ((x - mean) / deviation)[order].detach()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 
+from ..files import digest
 from ..methods import METHODS
 from ..paper import changed_options, paper_row, paper_tables, text_of, with_changes
 from ..run.config import RunConfig
@@ -113,10 +113,16 @@ class _Group:
     @property
     def identity(self) -> str:
         """A short name for the data."""
-        return hashlib.sha256(repr(sorted(self.data.items())).encode()).hexdigest()[:8]
+        first = self.runs[0][1]
+        begun = [first.hash] if first.config.get("weights") else []
+        return digest(repr(sorted(self.data.items())), *begun)[:8]
 
-    def takes(self, setting: Plain, run: ReportedRun) -> bool:
-        return setting == self.setting and not conflicts([self.data, run.data])
+    def takes(self, setting: Plain, name: str, run: ReportedRun) -> bool:
+        """Whether a run belongs here: same setting, same data, same first weights."""
+        alike = (own for row, own in self.runs if row == name and own.config == run.config)
+        # Older results do not have the hash of the weights, but the same run twice is one run.
+        others = any(run.config.get("weights") and own.hash != run.hash for own in alike)
+        return setting == self.setting and not others and not conflicts([self.data, run.data])
 
 
 def comparisons(runs: Iterable[ReportedRun], names: Sequence[str] = ()) -> tuple[Comparison, ...]:
@@ -130,11 +136,12 @@ def comparisons(runs: Iterable[ReportedRun], names: Sequence[str] = ()) -> tuple
     groups: list[_Group] = []
     for run in sorted(runs, key=lambda run: run.result is None):  # what is done knows its data
         setting = {n: v for n, v in (DEFAULTS | run.config).items() if n not in FREE}
-        group = next((one for one in groups if one.takes(setting, run)), None)
+        name = _called(run.config, names)
+        group = next((one for one in groups if one.takes(setting, name, run)), None)
         if group is None:
             groups.append(group := _Group(setting))
         group.data |= run.data
-        group.runs.append((_called(run.config, names), run))
+        group.runs.append((name, run))
     order = {name: place for place, name in enumerate(dict.fromkeys((*names, *METHODS)))}
 
     def place(called: tuple[str, ReportedRun]) -> tuple[int, str, int]:

@@ -17,8 +17,9 @@ from ..study.table import Table
 from ..tasks import Evaluation
 from .compare import Comparison, comparisons, table_of
 from .curves import DARK_GROUND, DARK_INK, GROUND, INK
-from .formats import Grid, code, comma_separated, escaped, grid_of, latex
+from .formats import code, comma_separated, escaped, latex
 from .formats import markdown as markdown_table
+from .grid import Grid, grid_of
 from .looks import labelled, labelled_rows
 from .pictures import Folder, Picture, curve_pictures, prediction_pictures, sample_pictures, slug
 from .plots import describe, table_plot

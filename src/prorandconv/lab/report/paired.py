@@ -17,7 +17,9 @@ from ...errors import ProRandConvError
 from ..data import Images
 from ..data.images import labelled
 from ..progress import progress
+from ..run.directory import RESULT
 from ..run.evaluation import Targets, classified
+from ..run.stored import read_result
 from ..run.trained import Trained, load_trained
 from ..study.table import CONFIDENCE, Estimate
 from .compare import label
@@ -200,7 +202,7 @@ def compare_runs(
     if not targets.names:
         expected = "runs with a target in common that is there"
         raise ProRandConvError.about("runs", f"sources {', '.join(sources)}", expected)
-    groups = _groups(loaded)
+    groups = _groups(runs, loaded)
     judged = []
     with progress("classifying", len(loaded) * len(targets.names), unit="domains") as advance:
         for name, seeds in groups.items():
@@ -224,7 +226,7 @@ def _refuse_incomparable(runs: Sequence[Path], loaded: Sequence[Trained]) -> Non
                 raise ProRandConvError.about(f"{path}: {name}", own[name], expected)
 
 
-def _groups(loaded: Sequence[Trained]) -> dict[str, dict[int, Trained]]:
+def _groups(runs: Sequence[Path], loaded: Sequence[Trained]) -> dict[str, dict[int, Trained]]:
     """Runs by what they are but for the seed, and by seed, in the order given.
 
     If all of them differ in nothing else, each is a group of its own.
@@ -236,13 +238,24 @@ def _groups(loaded: Sequence[Trained]) -> dict[str, dict[int, Trained]]:
         if name not in FREE and any(config[name] != value for config in configs)
     ]
     found: dict[str, dict[int, Trained]] = {}
-    for one, config in zip(loaded, configs, strict=True):
-        name = ", ".join([label(config), *(f"{field} {config[field]}" for field in apart)])
+    begun = [_weights(run) for run in runs]
+    for run, one, config, weights in zip(runs, loaded, configs, begun, strict=True):
+        parts = [label(config), *(f"{field} {config[field]}" for field in apart)]
+        parts += [f"weights {weights[:8]}"] if len(set(begun)) > 1 else []
+        name = ", ".join(parts)
+        if one.config.seed in found.get(name, {}):  # such as another --target-every
+            name += f", run {run.resolve().name}"
         found.setdefault(name, {})[one.config.seed] = one
     if len(found) > 1:
         return found
     ((name, seeds),) = found.items()
     return {f"{name}, seed {seed}": {seed: one} for seed, one in seeds.items()}
+
+
+def _weights(run: Path) -> str:
+    """The hash of the file that a run began with; empty if it has none, or if it is not known."""
+    result = run / RESULT
+    return str(read_result(result)["data"].get("weights", "")) if result.exists() else ""
 
 
 def _judged(one: Trained, images: Images) -> Judged:

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from ..study.table import FEWEST, Axis, Table
 from .curves import GROUND, INK, PHONE_WIDTH, grid, legend_columns, new_figure, shade, styled
-from .formats import Digits, heading, repetitions
+from .grid import Digits, heading, repetitions
 from .looks import LOOKS, OTHERS, looks
 
 PANELS = 4

@@ -68,6 +68,11 @@ class ReportedRun:
     """what its notes say, files that are damaged, and what does not fit together"""
 
     @property
+    def hash(self) -> str:
+        """Its name, which has the content of the weights it began with."""
+        return str(self.path.resolve().name if self.result is None else self.result["hash"])
+
+    @property
     def epoch(self) -> int:
         """The last epoch that is done."""
         return int(self.metrics[-1]["epoch"]) if self.metrics else 0

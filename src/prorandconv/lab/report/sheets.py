@@ -70,7 +70,7 @@ def prediction_sheet(
     stored: list[Tensor] = []
     for row, run in runs.items():
         trained = load_trained(run.path, data_root=data_root, accelerator="cpu")
-        colours, form = colours_of(trained.classes), trained.config.format
+        colours = colours_of(trained.classes)
         if not stored:
             split = trained.benchmark.load(target, "test")
             assert isinstance(split, Scenes)
@@ -79,9 +79,6 @@ def prediction_sheet(
             if scenes:
                 rows.append(("scene", [scene[:3] for scene in stored]))
                 rows.append(("truth", [coloured(scene[3], colours) for scene in stored]))
-        found = [
-            segmented(trained.network, scene[:3], form, precision=trained.config.precision)
-            for scene in stored
-        ]
+        found = [segmented(trained, scene[:3]) for scene in stored]
         rows.append((row, [coloured(labels, colours) for labels in found]))
     return scene_rows(rows, classes)

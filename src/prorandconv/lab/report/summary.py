@@ -15,7 +15,8 @@ from ..run.display import duration
 from ..run.stored import described
 from ..study.studies import STUDIES
 from ..study.table import Table
-from .formats import MISSING, Digits, escaped
+from .formats import escaped
+from .grid import MISSING, Digits
 from .looks import labelled
 from .read import StudyRecord, read
 

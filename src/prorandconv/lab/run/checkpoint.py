@@ -8,8 +8,9 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +18,6 @@ from torch import Tensor
 from ..errors import DivergedError, RunError
 from ..methods.learner import Learner
 from .config import RunConfig
-from .data import check_same_data
 from .directory import PREVIOUS, STATE, RunDirectory
 from .distributed import Ranks
 from .state import RunState, Stored, not_finite
@@ -30,12 +30,6 @@ SECONDS_BETWEEN_TRIES = 1.0
 
 def save(directory: RunDirectory, state: RunState, ranks: Ranks, data: Mapping[str, str]) -> None:
     """Write a checkpoint. All processes have to call it.
-
-    Args:
-        directory: the run's.
-        state: the run's.
-        ranks: all processes; the first one writes.
-        data: fingerprints of all images, of the first process.
 
     Raises:
         DivergedError: the weights are of no use.
@@ -51,30 +45,25 @@ def save(directory: RunDirectory, state: RunState, ranks: Ranks, data: Mapping[s
 
 
 def load(
-    directory: RunDirectory,
-    config: RunConfig,
-    state: RunState,
-    ranks: Ranks,
-    data: Mapping[str, str],
+    directory: RunDirectory, state: RunState, ranks: Ranks, check: Callable[[Stored], None]
 ) -> list[str]:
     """Go to where the last checkpoint was written; without one, share the first weights.
 
     Args:
         directory: the run's.
-        config: the run.
         state: as it is at the beginning of the run.
         ranks: all processes; the first one reads.
-        data: fingerprints of all images, of the first process.
+        check: raises if a checkpoint must not be resumed from, such as with other data.
 
     Returns:
         Messages about damaged checkpoints.
     """
 
-    def check(stored: Stored) -> None:
+    def check_both(stored: Stored) -> None:
         state.check(stored)
-        check_same_data(directory.path, config.source, stored["data"], data)
+        check(stored)
 
-    stored, messages = ranks.on_first(lambda: read_state(directory, check=check))
+    stored, messages = ranks.on_first(lambda: read_state(directory, check=check_both))
     if stored is not None:
         state.load_state_dict(stored)
     elif ranks.count > 1:
@@ -82,44 +71,40 @@ def load(
     return messages
 
 
-class Disk(NamedTuple):
-    """The disk that a run takes, in bytes."""
+@dataclass(frozen=True)
+class Disk:
+    """Bytes that a run writes; files of less than a megabyte are left out."""
 
-    training: int
-    """at most, until it is done: two checkpoints, and a third one while it is written"""
-    finished: int
-    """afterwards: the selected weights"""
+    weights: int = 0
+    """of the selected weights, which stay"""
+    checkpoint: int = 0
+    """of one of its two checkpoints, which go when the run is done"""
+
+    @property
+    def peak(self) -> int:
+        """At most, while the run executes: a third checkpoint is written before one goes."""
+        return 3 * self.checkpoint + 2 * self.weights
 
 
 def disk_needed(config: RunConfig, learner: Learner) -> Disk:
-    """The disk that a run takes; files of less than a megabyte are left out.
-
-    Args:
-        config: the run.
-        learner: what it trains.
-    """
+    """The disk that a run takes with what it trains."""
     network, everything = _bytes(learner.network.state_dict()), _bytes(learner.state_dict())
     copies = 2 if config.optimiser != "sgd" else int(config.momentum > 0)
     moments = copies * sum(one.nbytes for one in learner.parameters())
     kept = (1 + config.shifted_validation) * network
     averages = 2 * network if config.average != "none" else 0
-    return Disk(3 * (everything + moments + kept + averages) + 2 * network, network)
+    return Disk(network, everything + moments + kept + averages)
 
 
 def check_disk(directory: RunDirectory, needed: Disk) -> None:
-    """Raise if the disk has no room for a run's checkpoints.
-
-    Args:
-        directory: the run's; files that it has already are not needed again.
-        needed: by the whole run.
-    """
+    """Raise if the disk has no room for a run; files that it has already are not needed again."""
     present = (path.stat().st_size for path in directory.path.iterdir() if path.is_file())
-    missing, free = needed.training - sum(present), shutil.disk_usage(directory.path).free
+    missing, free = needed.peak - sum(present), shutil.disk_usage(directory.path).free
     if missing > free:
         raise RunError.at(
             directory.path,
             f"its checkpoints need up to {missing / 1e6:.0f} MB, and the disk has {free / 1e6:.0f} "
-            f"MB left ({needed.finished / 1e6:.0f} MB stay when the run is done)",
+            f"MB left ({needed.weights / 1e6:.0f} MB stay when the run is done)",
             "make room, or choose another folder of runs (--runs)",
         )
 

@@ -46,7 +46,7 @@ class Execution:
     accelerator: str = "auto"
     """auto, cpu, cuda or mps"""
     checkpoint_minutes: float = 10.0
-    """save a checkpoint within an epoch every so many minutes"""
+    """save a checkpoint within an epoch every N minutes"""
     tensorboard: bool = False
     """write the metrics for TensorBoard too"""
     wait: bool = False
@@ -287,15 +287,10 @@ class RunConfig:
     def from_mapping(
         cls, stored: Mapping[str, Any], *, origin: str = "config", trust_code: bool = False
     ) -> RunConfig:
-        """A config from names and plain values.
+        """A config from names and JSON values.
 
         One that :meth:`to_mapping` has made is taken as it is, without a look at any data. In any
         other, what is missing is the paper's.
-
-        Args:
-            stored: as in config.json.
-            origin: where it comes from, for messages.
-            trust_code: import what a method or network ``package.module:function`` names.
         """
         try:
             return cls._from_plain(dict(stored), trust_code)

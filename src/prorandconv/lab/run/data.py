@@ -1,8 +1,9 @@
-"""What a run consists of, made from its config: data, network and learner."""
+"""What a run consists of, and whether its data is still what it was."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -17,10 +18,13 @@ from ..errors import DataError, RunError
 from ..files import data_root
 from ..methods.learner import Learner, RunInfo
 from ..tasks import get_task
+from .checkpoint import read_state
 from .config import RunConfig
+from .directory import BEST, RESULT, RunDirectory
 from .distributed import Ranks
 from .evaluation import Targets
-from .values import DataIdentity
+from .stored import Result, selected, target_key
+from .values import DataIdentity, weights_content
 
 
 def open_benchmark(config: RunConfig) -> Benchmark:
@@ -52,10 +56,7 @@ def benchmark_of(config: RunConfig) -> Benchmark:
 class RunData:
     """The images of a run: training and validation images of its source, and its targets.
 
-    Validation images are there under shifts too, by family, if the run asks for them.
-
-    Args:
-        config: the run.
+    With shifted validation, its images are there under shifts too, by family.
     """
 
     def __init__(self, config: RunConfig) -> None:
@@ -72,14 +73,7 @@ class RunData:
         start: int = 0,
         images: Samples | None = None,
     ) -> Batches:
-        """Go through the training images once, or through what is left of them.
-
-        Args:
-            ranks: each process gets its part.
-            order: shuffles, and draws the base augmentation.
-            start: the first mini-batch wanted.
-            images: other training images than the source's.
-        """
+        """Go through the training images once, or through what is left of them."""
         config = self._config
         chosen = self.training if images is None else images
         return chosen.batches(
@@ -95,9 +89,10 @@ class RunData:
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
-        """Of all images, by "train", "val" and target."""
+        """Of all images, by "train", "val" and target; and of the first weights, if from a file."""
         sources = {"train": self.training.fingerprint, "val": self.validation.fingerprint}
-        return sources | {name: self.targets[name].fingerprint for name in self.targets.names}
+        targets = {target_key(n): self.targets[n].fingerprint for n in self.targets.names}
+        return sources | targets | weights_fingerprint(self._config)
 
 
 def _source(config: RunConfig, benchmark: Benchmark, split: Split, limit: int | None) -> Samples:
@@ -114,6 +109,12 @@ def _source(config: RunConfig, benchmark: Benchmark, split: Split, limit: int | 
             f"and at least {least} are needed: add {more}"
         )
     return images
+
+
+def weights_fingerprint(config: RunConfig) -> dict[str, str]:
+    """Of the file that a run begins with, as "weights"; empty if it has none or it is gone."""
+    path = config.weights
+    return {} if path is None or not path.is_file() else {"weights": weights_content(path)}
 
 
 def check_same_data(
@@ -139,11 +140,11 @@ def check_same_data(
 
 
 def network_of(config: RunConfig, *, initial: bool = False) -> nn.Module:
-    """The network that a run asks for; needs none of its data.
+    """The network that a run sets; needs none of its data.
 
     Args:
         config: the run.
-        initial: load the weights that training begins with, where the config asks for some.
+        initial: load the weights that training begins with, where the config sets some.
     """
     data = config.identity
     return get_task(config.task).build(
@@ -166,7 +167,7 @@ def learner_of(
 
     Args:
         config: the run.
-        network: the one that it asks for.
+        network: the one that it sets.
         source: its training images; without them, one black image stands for them.
         steps: of an epoch.
         ranks: all processes; without them, there is one.
@@ -193,3 +194,92 @@ def learner_of(
         (ranks.own, ranks.count),
     )
     return config.options.learner(network, info)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The result of a run, and what a user should know about it."""
+
+    result: Result
+    messages: tuple[str, ...] = ()
+
+
+def finished(
+    config: RunConfig, runs: Path, known: dict[object, str] | None = None
+) -> Finished | None:
+    """The result of a run, if it is done.
+
+    Reports and predictions need no data, and neither does this: missing data is reported, and is
+    no error.
+
+    Args:
+        config: the run.
+        runs: folder of all runs.
+        known: shared by several calls, it saves reading the same data again for each.
+
+    Raises:
+        RunError: the result is that of other images than those that are there now, or of another
+            run.
+    """
+    directory = RunDirectory(config.directory(runs))
+    result = directory.result()
+    if result is None:
+        return None
+    directory.check_same_config(config.to_mapping(), result["config"], RESULT)
+    stored = result["data"]
+    try:
+        benchmark = open_benchmark(config)
+        present = present_fingerprints(config, benchmark, {} if known is None else known)
+    except DataError:  # the user's folder is gone as a whole
+        present = {}
+    check_same_data(directory.path, config.source, stored, present)
+    messages = []
+    if gone := [name for name in stored if name not in present]:
+        shown = "all of it" if len(gone) == len(stored) else ", ".join(gone)
+        messages.append(
+            f"{directory.path}: the stored result could not be compared with the run's data; "
+            f"missing or unreadable: {shown}"
+        )
+    if not (directory.path / BEST).exists():
+        messages.append(_restored(directory, config, result))
+    return Finished(result, tuple(messages))
+
+
+def present_fingerprints(
+    config: RunConfig, benchmark: Benchmark, known: dict[object, str]
+) -> dict[str, str]:
+    """Fingerprints of a run's data by "train", "val" and target, of what can be read now.
+
+    Args:
+        config: the run.
+        benchmark: its benchmark.
+        known: fingerprints that were found before, to which others are added.
+    """
+    targets = [name for name in benchmark.present() if name not in config.source]
+    wanted: dict[str, tuple[tuple[str, ...], Split, int | None]] = {
+        "train": (config.source, "train", config.train_images),
+        "val": (config.source, "val", config.test_images),
+        **{target_key(name): ((name,), "test", config.test_images) for name in targets},
+    }
+    found = weights_fingerprint(config)
+    for name, (domains, split, limit) in wanted.items():
+        key = (config.benchmark, config.data_root, domains, split, limit)
+        if key not in known:
+            try:
+                known[key] = benchmark.load(domains, split).subset(limit).fingerprint
+            except DataError:  # absent, or broken
+                continue
+        found[name] = known[key]
+    return found
+
+
+def _restored(directory: RunDirectory, config: RunConfig, result: Result) -> str:
+    """Write the selected weights again, from the checkpoint; returns what became of it."""
+    state, _ = read_state(directory, set_aside=False)
+    if state is None:
+        return (
+            f"{directory.path / BEST}: missing, and there is no checkpoint to restore it from; "
+            f"remove {RESULT} and run the same command to train again"
+        )
+    directory.write_best(state["best"], config, selected(result)["epoch"])
+    return f"{directory.path / BEST}: was missing, restored from the checkpoint"

@@ -39,11 +39,7 @@ METADATA = "prorandconv"
 
 
 class RunDirectory:
-    """Reads and writes the files of one run.
-
-    Args:
-        path: ``runs/<benchmark>/<method>/<source>/<hash>``.
-    """
+    """Reads and writes the files of one run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -55,8 +51,11 @@ class RunDirectory:
         Args:
             wait: wait for another process to end, instead of raising an error.
         """
-        remedy = "wait until it has ended, or start it with --wait"
-        busy = RunError.at(self.path, "is in use by another process", remedy)
+
+        def busy() -> RunError:
+            remedy = "wait until it has ended, or start it with --wait"
+            return RunError.at(self.path, "is in use by another process", remedy)
+
         with ExitStack() as held:
             try:
                 held.enter_context(locked(self.path / LOCK, busy, wait=wait))
@@ -74,7 +73,7 @@ class RunDirectory:
         """Do something while the directory is held; False if another process holds it."""
         busy = RunError()
         try:
-            with locked(self.path / LOCK, busy):
+            with locked(self.path / LOCK, lambda: busy):
                 action()
         except RunError as error:
             if error is not busy:
@@ -137,13 +136,7 @@ class RunDirectory:
     def check_same_config(
         self, config: Mapping[str, Any], stored: Mapping[str, Any], file: str
     ) -> None:
-        """Raise if a file is that of another run than the one that this directory is for.
-
-        Args:
-            config: the run's config, as JSON values.
-            stored: the config that the file has.
-            file: its name.
-        """
+        """Raise if a file is that of another run than the one that this directory is for."""
         for name in config.keys() & stored.keys() - {*PATH_FIELDS, "format", "devices", "nodes"}:
             one, other = config[name], stored[name]
             if name == "options":  # of which there may be more by now

@@ -157,14 +157,7 @@ class RunDisplay:
 
 
 def run_display(config: RunConfig, execution: Execution, done: float, *, first: bool) -> RunDisplay:
-    """What a process of a run shows.
-
-    Args:
-        config: the run.
-        execution: whether anything is shown, and where.
-        done: epochs that were done before.
-        first: whether this is the process that shows something.
-    """
+    """What a process of a run shows."""
     evaluation = get_task(config.task).evaluation
     folder = config.directory(execution.runs) / "tensorboard"
     return RunDisplay(

@@ -39,13 +39,7 @@ SECONDS_TO_END = 30
 
 
 class Ranks:
-    """What processes have to agree on; with one process, each method does what it says for it.
-
-    Args:
-        device: what this process computes on.
-        own: the number of this process, from 0.
-        count: number of processes.
-    """
+    """What processes have to agree on; with one process, each method does what it says for it."""
 
     def __init__(self, device: torch.device, own: int = 0, count: int = 1) -> None:
         self.device, self.own, self.count = device, own, count

@@ -29,7 +29,7 @@ _MALLOC = {"M_MMAP_MAX": (-4, 0), "M_TRIM_THRESHOLD": (-1, 2**31 - 1), "M_TOP_PA
 def keep_freed_memory() -> None:
     """Let this process keep memory that tensors have freed, for those of the next step.
 
-    Else glibc returns large blocks to the system and asks for new ones, in each step, which the
+    Otherwise glibc returns large blocks to the system and gets new ones, in each step, which the
     system fills with zeros page by page. Other systems and allocators are left as they are.
     """
     if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)):
@@ -92,12 +92,7 @@ def deterministic(wanted: bool) -> Iterator[None]:
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """The numeric precision of a run's network, in training and in evaluation alike.
-
-    Args:
-        device: where the network is.
-        precision: ``"32-true"`` or ``"bf16-mixed"``.
-    """
+    """The numeric precision of a run's network, in training and in evaluation alike."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed")
 
 

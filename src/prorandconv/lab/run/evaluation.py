@@ -1,4 +1,4 @@
-"""How well a network knows a domain: confusion counts, and what follows from them."""
+"""How well a network does on a domain: confusion matrices, and scores from them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def classified(
     device: torch.device | str = "cpu",
     precision: str = "32-true",
 ) -> Tensor:
-    """The class that a network takes each image for, in the stored order.
+    """The predicted class of each image, in the stored order.
 
     Arguments are those of :func:`evaluate`.
     """
@@ -81,7 +81,7 @@ class Targets:
     Args:
         benchmark: whose domains.
         sources: domains that were trained on, which are no targets.
-        limit: use so many images of each, for trials.
+        limit: use at most this many images of each, for trials.
     """
 
     def __init__(
@@ -121,16 +121,7 @@ class EpochMetrics:
 
 
 class Evaluator:
-    """Measures a run's network on its validation images and targets.
-
-    Args:
-        config: the run.
-        validation: its validation images.
-        shifted: the same under shifts, by family.
-        targets: its targets.
-        device: where the network is.
-        check_stop: raises when the run is to stop.
-    """
+    """Measures a run's network on its validation images and targets."""
 
     def __init__(
         self,

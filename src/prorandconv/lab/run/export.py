@@ -58,11 +58,7 @@ def export(
 
 
 class Normalise(nn.Module):
-    """Pixels in [0, 1] to what the network was trained with.
-
-    Args:
-        format: whose mean and standard deviation are used.
-    """
+    """Pixels in [0, 1] to what the network was trained with."""
 
     mean: Tensor
     std: Tensor
@@ -78,12 +74,7 @@ class Normalise(nn.Module):
 
 
 def metadata(trained: Trained, *, with_normalisation: bool) -> dict[str, Any]:
-    """What a user of the file must know, in plain values.
-
-    Args:
-        trained: the network.
-        with_normalisation: whether the graph normalises.
-    """
+    """What a user of the file must know, as JSON values."""
     images, classes = trained.config.format, trained.classes
     size = images.image_size
     shape = get_task(trained.config.task).output_shape(len(classes), size)

@@ -17,8 +17,6 @@ from ...errors import ProRandConvError
 from ..data.samples import Batch
 from ..methods.learner import Learner, Losses, MakeOptimiser
 from .config import RunConfig
-from .data import learner_of, network_of
-from .directory import CONFIG
 from .distributed import Ranks
 from .environment import autocast
 
@@ -32,7 +30,7 @@ TRIED_IMAGES = 4
 
 
 def optimiser_maker(config: RunConfig) -> MakeOptimiser:
-    """Makes optimisers as the config asks for."""
+    """Makes optimisers as the config sets."""
     usual: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
     if config.optimiser in ("sgd", "nesterov"):
         usual["momentum"] = config.momentum
@@ -249,30 +247,4 @@ def keep_step(
         "torch": generators[1],
     }
     torch.save(step, path)
-    return f"{path.name} holds the step for {__name__}.replay"
-
-
-def replay(run: Path, file: str = "nan-rank0.pt", *, trust_code: bool = False) -> Tensor:
-    """Compute the losses of a step that a failed run has kept, until one is not finite.
-
-    Returns:
-        That loss, with its graph for a closer look; if all are finite, the last one.
-
-    Args:
-        run: the run's directory.
-        file: the step's file in it.
-        trust_code: import a method or network that the run names as ``package.module:function``.
-    """
-    config = RunConfig.read(run / CONFIG, trust_code=trust_code)
-    step = torch.load(run / file, map_location="cpu", weights_only=True)
-    learner = learner_of(config, network_of(config))
-    learner.load_state_dict(step["learner"])
-    generator = torch.Generator()
-    generator.set_state(step["augmentation"])
-    torch.set_rng_state(step["torch"])
-    batch = Batch(*(step[name] for name in Batch._fields))
-    for losses in learner.train().step(batch, generator):
-        for loss in losses.values():
-            if not torch.isfinite(loss):
-                return loss
-    return loss
+    return f"{path.name} holds the step for {__package__}.trained.replay"

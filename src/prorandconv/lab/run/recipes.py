@@ -37,12 +37,7 @@ RECIPES: Mapping[str, tuple[str, ...]] = {
 
 
 def with_parts(config: RunConfig, parts: Sequence[str]) -> RunConfig:
-    """A run of Pro-RandConv with parts joined to it.
-
-    Args:
-        config: the run.
-        parts: names from ``PARTS``.
-    """
+    """A run of Pro-RandConv with parts joined to it."""
     options = {k: v for part in parts for k, v in PARTS[part].options.items()}
     fields = {k: v for part in parts for k, v in PARTS[part].fields.items()}
     return replace(config, options=replace(config.options, **options), **fields)

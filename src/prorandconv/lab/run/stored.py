@@ -131,17 +131,18 @@ def selected(result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def evaluation_of(config: Mapping[str, Any]) -> type[Evaluation]:
-    """What a run's network is measured by; configs of before there were tasks name none.
-
-    Args:
-        config: JSON values, as in config.json.
-    """
+    """What a run's network is measured by; configs of before there were tasks name none."""
     return get_task(config.get("task", "classification")).evaluation
 
 
 def validation_score(metric: str) -> str:
     """The name of the score on validation samples, in metrics and results."""
     return f"val_{metric}"
+
+
+def target_key(name: str) -> str:
+    """The name of a target's fingerprint in ``data``, where "train" and "val" are the source's."""
+    return f"target {name}" if name in ("train", "val", "weights") else name
 
 
 def fingerprints(result: Result) -> dict[str, str]:
@@ -158,11 +159,10 @@ def fingerprints(result: Result) -> dict[str, str]:
     source = "+".join(config["source"])
 
     def name(part: str) -> str:
-        return (
-            f"{config['benchmark']} {source} {part}"
-            if part in ("train", "val")
-            else (f"{config['benchmark']} {part}")
-        )
+        if part == "weights":
+            return f"{config['network']} weights"
+        of = f"{source} " if part in ("train", "val") else ""
+        return f"{config['benchmark']} {of}{part}"
 
     return {name(part): fingerprint for part, fingerprint in result["data"].items()}
 

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import ProRandConvError
-from ..data import Benchmark, Samples
+from ..data import Benchmark, ImageFormat, Samples
+from ..data.samples import Batch
 from ..errors import DataError, RunError
 from ..files import data_root as data_folder
 from ..models import load_weights
@@ -44,6 +45,16 @@ class Trained:
     def classes(self) -> tuple[str, ...]:
         """Names of the classes, in the order of the network's outputs."""
         return self.config.identity.classes
+
+    @property
+    def format(self) -> ImageFormat:
+        """How images reach the network."""
+        return self.config.format
+
+    @property
+    def precision(self) -> str:
+        """The numeric precision of the run; another one gives other figures."""
+        return self.config.precision
 
     @cached_property
     def benchmark(self) -> Benchmark:
@@ -82,34 +93,13 @@ class Trained:
 
         Args:
             paths: files and folders.
-            top: how many classes to tell of each image.
+            top: number of classes for each image.
         """
-        return predict(
-            self.network,
-            self.config.format,
-            self.classes,
-            image_files(paths),
-            top=top,
-            device=self.device,
-            precision=self.config.precision,
-        )
+        return predict(self, image_files(paths), top)
 
     def segment(self, paths: Sequence[Path], output: Path) -> Iterator[SegmentedFile]:
-        """Segment image files, and those in folders; a bad file does not stop the others.
-
-        Args:
-            paths: files and folders.
-            output: the folder for label files and overlays.
-        """
-        return segment_files(
-            self.network,
-            self.config.format,
-            self.classes,
-            image_files(paths),
-            output,
-            device=self.device,
-            precision=self.config.precision,
-        )
+        """Segment image files, and those in folders, into a folder of labels and overlays."""
+        return segment_files(self, image_files(paths), output)
 
 
 def load_trained(
@@ -192,3 +182,29 @@ def _checkpoint(directory: RunDirectory, *, best: bool = False) -> Stored:
             f"train at least one epoch; if the run was done, remove {RESULT} first",
         )
     return state
+
+
+def replay(run: Path, file: str = "nan-rank0.pt", *, trust_code: bool = False) -> Tensor:
+    """Compute the losses of a step that a failed run has kept, until one is not finite.
+
+    Returns:
+        That loss, with its graph for a closer look; if all are finite, the last one.
+
+    Args:
+        run: the run's directory.
+        file: the step's file in it.
+        trust_code: import a method or network that the run names as ``package.module:function``.
+    """
+    config = RunConfig.read(run / CONFIG, trust_code=trust_code)
+    step = torch.load(run / file, map_location="cpu", weights_only=True)
+    learner = learner_of(config, network_of(config))
+    learner.load_state_dict(step["learner"])
+    generator = torch.Generator()
+    generator.set_state(step["augmentation"])
+    torch.set_rng_state(step["torch"])
+    batch = Batch(*(step[name] for name in Batch._fields))
+    for losses in learner.train().step(batch, generator):
+        for loss in losses.values():
+            if not torch.isfinite(loss):
+                return loss
+    return loss

@@ -24,13 +24,12 @@ from ..models import macs
 from ..tasks import get_task
 from . import checkpoint
 from .config import Execution, RunConfig
-from .data import RunData, learner_of, network_of
+from .data import RunData, check_same_data, finished, learner_of, network_of
 from .directory import ENVIRONMENT, METRICS, RESULT, TIMING, RunDirectory, note
 from .display import run_display
 from .distributed import Ranks, run_on_ranks
 from .environment import deterministic, environment, keep_freed_memory
 from .evaluation import Evaluator
-from .finished import finished
 from .optimisation import (
     NotFiniteError,
     StepLosses,
@@ -42,7 +41,7 @@ from .optimisation import (
     try_step,
 )
 from .signals import StopRequest, StopRequestedError, signals
-from .state import RunState
+from .state import RunState, Stored
 from .stored import CHOICES, Result
 
 STEPS_BETWEEN_CHECKS = 50
@@ -85,15 +84,7 @@ def _stop_waiting(number: int, frame: FrameType | None) -> NoReturn:
 
 
 class Run:
-    """A run in one of its processes.
-
-    Args:
-        ranks: all processes.
-        config: the run.
-        execution: where and how.
-        directory: where its files are.
-        stop: true once it is to stop.
-    """
+    """A run in one of its processes."""
 
     def __init__(
         self,
@@ -257,8 +248,12 @@ class Run:
 
     def load(self) -> list[str]:
         """Load the last checkpoint, or share the first weights."""
-        data = self.data.fingerprints if self.ranks.first else {}
-        return checkpoint.load(self.directory, self.config, self.state, self.ranks, data)
+
+        def check(stored: Stored) -> None:
+            source, present = self.config.source, self.data.fingerprints
+            check_same_data(self.directory.path, source, stored["data"], present)
+
+        return checkpoint.load(self.directory, self.state, self.ranks, check)
 
     def save(self) -> None:
         """Write a checkpoint."""

@@ -1,4 +1,4 @@
-"""Plain values, as in JSON, and which data and weights a run begins with."""
+"""JSON values of dataclasses, and the identity of data, weights and code."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _to_json(value: Any) -> Any:
 
 
 def plain(value: Any) -> dict[str, Any]:
-    """A dataclass as names and plain values."""
+    """A dataclass as names and JSON values."""
     made: dict[str, Any] = json.loads(json.dumps(asdict(value), default=str))
     return made
 
@@ -82,17 +82,12 @@ def changed(value: Any) -> dict[str, Any]:
 
 
 def short_hash(values: Mapping[str, Any]) -> str:
-    """A short name for plain values, whatever their order."""
+    """A short name for JSON values, whatever their order."""
     return digest(json.dumps(values, sort_keys=True))[:12]
 
 
 def read_object(argument: str, path: Path) -> dict[str, Any]:
-    """The names and values in a file of JSON.
-
-    Args:
-        argument: what the file is, for the message.
-        path: the file.
-    """
+    """The names and values in a file of JSON."""
     try:
         stored = json.loads(path.read_text())
     except OSError as error:
@@ -105,7 +100,7 @@ def read_object(argument: str, path: Path) -> dict[str, Any]:
 
 
 def method_from(method: str, options: Mapping[str, Any]) -> Method:
-    """A method from its name and plain values of its options."""
+    """A method from its name and JSON values of its options."""
     cls = method_class(method)
     check_known(options, [f.name for f in fields(cls)], f"unknown option of {method}")
     return cls(**validated(cls, options, "options."))

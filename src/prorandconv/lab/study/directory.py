@@ -18,10 +18,10 @@ from ..files import write_text
 from ..launch import Outcome
 from ..paper import changes
 from ..run.config import RunConfig
+from ..run.data import finished
 from ..run.directory import METRICS, RESULT, STATE, RunDirectory, notes
 from ..run.display import duration
 from ..run.environment import command, environment
-from ..run.finished import finished
 from ..run.stored import Result, conflicts, selected
 from ..run.stored import fingerprints as fingerprints_of
 from .plan import Known

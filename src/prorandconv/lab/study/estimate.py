@@ -6,7 +6,7 @@ import json
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -14,6 +14,7 @@ import torch
 from ..data.samples import Batch
 from ..data.shifts import FAMILIES, LIMIT
 from ..progress import progress
+from ..run.checkpoint import Disk, disk_needed
 from ..run.config import Execution, RunConfig
 from ..run.data import learner_of, network_of, open_benchmark
 from ..run.directory import METRICS, RESULT
@@ -63,6 +64,10 @@ class Step:
             )
             return self._now() - began
 
+    def disk(self) -> Disk:
+        """What a run writes."""
+        return disk_needed(self.config, self.learner)
+
     def infer(self) -> float:
         """Classify the mini-batch once; returns the seconds."""
         self.network.eval()
@@ -90,6 +95,8 @@ class Pace:
 
     training: float
     inference: float
+    disk: Disk = field(default_factory=Disk)
+    """of a run, whatever its length"""
 
 
 class Estimator:
@@ -103,6 +110,7 @@ class Estimator:
 
     def __init__(self, runs: Path, device: torch.device, threads: int) -> None:
         self._runs, self._device, self._threads = runs, device, threads
+        self._paces: dict[str, Pace] = {}
         self._counts: dict[tuple[str, str, str], int] = {}
         self._areas: dict[tuple[str, int], int] = {}
 
@@ -112,14 +120,27 @@ class Estimator:
         before = torch.get_num_threads()
         torch.set_num_threads(self._threads)
         try:
-            paces: dict[str, Pace] = {}
             with progress("timing a few steps", len(kinds), unit="methods") as advance:
                 for kind, config in kinds.items():
-                    paces[kind] = self._pace(config)
+                    self._paces[kind] = self._pace(config)
                     advance(1)
         finally:
             torch.set_num_threads(before)
-        return [self._seconds(config, paces[_kind(config)]) for config in configs]
+        return [self._seconds(config, self._paces[_kind(config)]) for config in configs]
+
+    def disk(self, configs: Sequence[RunConfig], width: int, *, keep: bool) -> int:
+        """Bytes that runs need at most, whose :meth:`seconds` were estimated before.
+
+        Args:
+            configs: the runs.
+            width: how many of them execute at a time.
+            keep: whether finished runs keep their two checkpoints.
+        """
+        disks = [self._paces[_kind(config)].disk for config in configs]
+        checkpoints = sorted((one.checkpoint for one in disks), reverse=True)
+        executing = sum(checkpoints[:width])
+        left = 2 * sum(checkpoints) + executing if keep else 3 * executing
+        return sum(one.weights for one in disks) + left
 
     def _pace(self, config: RunConfig) -> Pace:
         size = config.identity.image_size
@@ -130,6 +151,7 @@ class Estimator:
         return Pace(
             statistics.median(step.train() for _ in range(STEPS)) / batch,
             statistics.median(step.infer() for _ in range(STEPS)) / batch,
+            step.disk(),
         )
 
     def _seconds(self, config: RunConfig, pace: Pace) -> float:

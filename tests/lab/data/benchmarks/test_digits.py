@@ -22,43 +22,37 @@ def read(root, domain, part="test"):
     return get_benchmark("digits", root).domain(domain).read(part)
 
 
+LAYOUTS = {
+    "mnist": ("mnist", lambda write, root: write.idx(root)["test"]),
+    **{
+        f"svhn in {place or 'the folder'}, whose ten means zero": (
+            "svhn",
+            lambda write, root, place=place: write.mat(root / place / "test_32x32.mat", zero=10),
+        )
+        for place in ("", "svhn", "SVHN")
+    },
+    "syn": ("syn", lambda write, root: write.mat(root / "synth_test_32x32.mat", zero=0)),
+    "usps, rounded by torchvision": ("usps", lambda write, root: write.usps(root / "usps.t.bz2")),
+    "mnist_m in the order of its list": ("mnist_m", lambda write, root: write.png_list(root)),
+}
+
+
 class TestLayouts:
-    def test_mnist_is_read_from_idx_files(self, tmp_path, write):
-        written = write.idx(tmp_path / "digits")
-        for part, (images, labels) in written.items():
-            found = read(tmp_path, "mnist", part)
-            np.testing.assert_array_equal(found.images, images)
-            np.testing.assert_array_equal(found.labels, labels)
-
-    @pytest.mark.parametrize("place", ["", "svhn", "SVHN"])
-    def test_svhn_is_read_from_mat_and_ten_means_zero(self, tmp_path, write, place):
-        images, labels = write.mat(tmp_path / "digits" / place / "test_32x32.mat", zero=10)
-        found = read(tmp_path, "svhn")
-        np.testing.assert_array_equal(found.images, images)
+    @pytest.mark.parametrize("case", LAYOUTS)
+    def test_a_domain_is_read_as_it_is_published(self, tmp_path, write, case):
+        domain, written = LAYOUTS[case]
+        images, labels = written(write, tmp_path / "digits")
+        found = read(tmp_path, domain)
+        assert np.abs(found.images.astype(int) - images).max() <= (domain == "usps")
         np.testing.assert_array_equal(found.labels, labels)
+        assert get_benchmark("digits", tmp_path).present() == (domain,)
 
-    def test_syn_is_read_from_its_pair_of_mat_files(self, tmp_path, write):
-        write.mat(tmp_path / "digits" / "synth_train_32x32.mat", count=30, zero=0)
-        images, labels = write.mat(tmp_path / "digits" / "synth_test_32x32.mat", zero=0)
-        assert len(read(tmp_path, "syn", "train").labels) == 30
-        found = read(tmp_path, "syn")
-        np.testing.assert_array_equal(found.images, images)
-        np.testing.assert_array_equal(found.labels, labels)
-
-    def test_usps_is_read_from_compressed_libsvm(self, tmp_path, write):
-        write.usps(tmp_path / "digits" / "usps.bz2", count=20)
-        images, labels = write.usps(tmp_path / "digits" / "usps.t.bz2")
-        assert len(read(tmp_path, "usps", "train").labels) == 20
-        found = read(tmp_path, "usps")
-        # torchvision rounds pixels down
-        assert np.abs(found.images.astype(int) - images).max() <= 1
-        np.testing.assert_array_equal(found.labels, labels)
-
-    def test_mnist_m_set_a_is_read_from_pngs_in_the_order_of_the_list(self, tmp_path, write):
-        images, labels = write.png_list(tmp_path / "digits")
-        found = read(tmp_path, "mnist_m")
-        np.testing.assert_array_equal(found.images, images)
-        np.testing.assert_array_equal(found.labels, labels)
+    def test_both_parts_are_read(self, tmp_path, write):
+        for name, count in (("train", 30), ("test", 12)):
+            write.mat(tmp_path / "digits" / f"synth_{name}_32x32.mat", count=count, zero=0)
+            assert len(read(tmp_path, "syn", name).labels) == count
+        write.idx(tmp_path / "digits")
+        assert len(read(tmp_path, "mnist", "train").labels) == 24
 
     @pytest.mark.parametrize("name", ["keras_mnistm.pkl", "keras_mnistm.pkl.gz"])
     @pytest.mark.parametrize("key", ["test", b"test"])
