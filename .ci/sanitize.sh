@@ -26,5 +26,5 @@ for isa in avx512 avx2 neon generic; do
     [ "$(LD_PRELOAD="$sanitizers" "$python" -c "$in_use")" = "$isa" ] || continue
     echo "== $isa"
     LD_PRELOAD="$sanitizers" "$python" -m pytest --quiet -p no:cacheprovider -p no:xdist \
-        tests/ops/test_engines.py "$@"
+        tests/ops/test_native.py "$@"
 done

@@ -657,7 +657,7 @@ class TestVolumes:
         ("options", "call", "message"),
         [
             ({"spatial_dims": 4}, None, r"^spatial_dims: got 4, expected one of \(2, 3\)"),
-            ({"engine": "native"}, None, r"^engine: got 'native', expected one of .*for volumes"),
+            ({"engine": "triton"}, None, r"^engine: got 'triton', expected one of .*for volumes"),
             ({}, torch.rand(4, 6, 5), r"^x: got \(4, 6, 5\), expected volumes of shape \(C, D, H"),
             ({}, torch.rand(2, 20, 4, 6, 5), r"^x: got .* at most 16 channels.*movedim\(-1, -4\)"),
             ({}, tv_tensors.Video(torch.rand(4, 3, 8, 8)), r"^x: got 'a Video of shape"),

@@ -171,7 +171,7 @@ class DrawTransform(v2.Transform, ABC):  # type: ignore[misc]
 
     def _check_together(self) -> None:
         """Check what depends on several options, and keep those of applying a draw."""
-        volumes = ("auto", "eager", "reference")
+        volumes = ("auto", "native", "eager", "reference")
         if self.spatial_dims == 3 and self.engine not in volumes:
             raise ProRandConvError.about(
                 "engine", self.engine, f"one of {volumes} for volumes, spatial_dims=3"

@@ -226,17 +226,10 @@ def test_without_offsets_it_is_torchs_convolution():
         torch.testing.assert_close(moved, expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("engine", ["native", "triton"])
+@pytest.mark.parametrize("engine", ["triton"])
 def test_other_engines_refuse_volumes_by_name(engine):
     if ops.unavailable(engine) is not None:
         pytest.skip(ops.unavailable(engine))
     x, weight = torch.randn(1, 1, 3, 3, 3), torch.randn(1, 1, 1, 1, 1)
     with pytest.raises(ProRandConvError, match=rf"^engine: got '{engine}', expected 'eager' or"):
         functional.deform_conv(x, weight, torch.zeros(3, 3, 3, 3), engine=engine)
-
-
-def test_auto_takes_the_eager_engine():
-    x, weight = torch.randn(1, 1, 3, 3, 3), torch.randn(1, 1, 1, 1, 1)
-    fields = draw_field((3,), (3, 3, 3), 10.0, torch.tensor(0.2))
-    block = Block(weight, fields, (3, 3, 3), "zeros")
-    assert ops.serving(x, block, Contrast()) == "eager"

@@ -15,18 +15,24 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ..caching import is_in_functorch, is_recorded
+from ..caching import cached, is_in_functorch, is_recorded
 from ..errors import ProRandConvError
-from ..fields import Field
+from ..fields import Field, fourier_basis
+from ..options import Size
 
 if TYPE_CHECKING:
     from ..draw import Draw
 
 _PADDINGS = {"zeros": 0, "reflect": 1, "replicate": 2}
 _PLAIN = (Tensor, type(None))
-_FACTORS = ("offsets", "by_row", "by_column", "sigma")
-_MAX_WAVES = 16
-"""Along each axis: the kernel makes no offsets of more (as in csrc/common.h)."""
+_MAX_MODES = 16
+"""Along each axis: the kernel sums no more (as in csrc/common.h)."""
+_DEGREE = 4
+"""Of the polynomials that stand for fields along a column (as in csrc/common.h)."""
+_POLYNOMIAL_ROWS = (16, 8)
+"""How many rows one of them serves at most, where it is exact enough."""
+_POLYNOMIAL_ERROR = 1e-5
+"""Of the longest wave beside its amplitude: what is less exact cannot serve offsets of a pixel."""
 _MAX_CHANNELS, _MAX_KERNEL, _MAX_SIDE = 1024, 127, 1 << 20
 """What the kernel counts in the integers that it has (as in csrc/common.h)."""
 
@@ -63,8 +69,8 @@ def _load() -> ctypes.CDLL | str:
     pointer, integer, size = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
     library.prc_apply.restype = integer
     library.prc_apply.argtypes = [
-        *(pointer, pointer, size, size, size, size),
-        *(pointer, pointer, pointer, pointer, size, size),
+        *(pointer, pointer, size, size, integer, pointer),
+        *(pointer, pointer, pointer, integer, pointer, pointer),
         *(pointer, size, pointer, pointer),
         *(ctypes.c_float, integer, integer, pointer, integer, integer, integer),
     ]
@@ -83,12 +89,17 @@ def apply(images: Tensor, draw: Draw) -> Tensor:
     """Convolve, standardise, scale and squash as often as the draw says, in one call."""
     parts, repeats = draw.options.contrast, draw.repeats
     affine = (draw.gamma, draw.beta) if "affine" in parts else (None, None)
-    tensors = (images, draw.weight, *_displacement(draw), *affine)
+    offsets = draw.offsets
+    smooth = isinstance(offsets, Field) and not _has_many_modes(offsets)
+    if isinstance(offsets, Field):
+        offsets = offsets.coefficients if smooth else offsets.dense()
+    tensors = (images, draw.weight, offsets, *affine)
     # Only what records operators needs the dispatcher, which costs as much as a repetition on
     # small images.
     run = native_block if is_recorded() or any(type(t) not in _PLAIN for t in tensors) else _run
     result: Tensor = run(
         *tensors,
+        smooth,
         "standardise" in parts,
         "tanh" in parts,
         draw.options.eps,
@@ -98,19 +109,8 @@ def apply(images: Tensor, draw: Draw) -> Tensor:
     return result
 
 
-_Displacement = tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None]
-
-
-def _displacement(draw: Draw) -> _Displacement:
-    """The offsets, or coefficients, waves along rows and columns, and sigma of what makes them."""
-    offsets = draw.offsets
-    if not isinstance(offsets, Field):
-        return offsets, None, None, None
-    if max(offsets.coefficients.shape[-2:]) > _MAX_WAVES:
-        return offsets.dense(), None, None, None
-    by_row, by_column = offsets.basis(offsets.dtype)
-    unit = torch.ones(offsets.coefficients.shape[:-3], device=offsets.device)
-    return offsets.coefficients, by_row, by_column.t(), unit
+def _has_many_modes(field: Field) -> bool:
+    return max(field.coefficients.shape[-len(field.size) :]) > _MAX_MODES
 
 
 def status() -> str:
@@ -128,8 +128,8 @@ def unsupported_reason(images: Tensor, draw: Draw) -> str | None:
     if is_in_functorch():
         return "native cannot be transformed by torch.func, such as by vmap"
     out, channels, *kernel = draw.weight.shape[-draw.spatial_dims - 2 :]
-    if len(kernel) == 3:
-        return "native is for images, not for volumes"
+    if len(kernel) == 3 and isinstance(draw.offsets, Field) and _has_many_modes(draw.offsets):
+        return f"native sums up to {_MAX_MODES} modes along each axis of a volume"
     if out != channels:
         return f"native keeps the channels, of which kernels {tuple(draw.weight.shape)} make others"
     if channels > _MAX_CHANNELS or kernel[0] > _MAX_KERNEL or max(images.shape[2:]) > _MAX_SIDE:
@@ -144,59 +144,50 @@ def _run(
     images: Tensor,
     weight: Tensor,
     offsets: Tensor | None,
-    by_row: Tensor | None,
-    by_column: Tensor | None,
-    sigma: Tensor | None,
     gamma: Tensor | None,
     beta: Tensor | None,
+    smooth: bool,
     standardise: bool,
     tanh: bool,
     eps: float,
     repeats: Sequence[int],
     padding: str,
 ) -> Tensor:
+    """Call the kernel; ``smooth`` offsets are the coefficients of a field."""
     assert isinstance(LIBRARY, ctypes.CDLL)
-    if images.dim() != 4 or weight.dim() not in (4, 5):
+    dims = images.dim() - 2
+    if dims not in (2, 3) or weight.dim() - dims not in (2, 3):
         shapes = tuple(images.shape), tuple(weight.shape)
-        raise ProRandConvError.about("images, weight", shapes, "(N, C, H, W), ([N,] C, C, k, k)")
-    count, channels, height, width = images.shape
-    kernel_size, per_image = weight.shape[-1], weight.dim() == 5
+        expected = "(N, C, [D,] H, W), ([N,] C, C, [k,] k, k)"
+        raise ProRandConvError.about("images, weight", shapes, expected)
+    (count, channels, *size), kernel_size = images.shape, weight.shape[-1]
+    per_image = weight.dim() == dims + 3
     own = (count,) if per_image else ()
-    waves = _wave_counts(offsets, by_row, by_column, sigma)
     numbers = count if per_image else 1
     if len(repeats) != numbers or not all(0 <= number < 2**63 for number in repeats):
         raise ProRandConvError.about("repeats", list(repeats), f"{numbers} numbers >= 0")
-    tensors = (
+    modes = _modes(offsets, dims) if smooth else None
+    fields = dims * kernel_size**dims
+    buffers = (
         _as_buffer("images", images, images.shape),
-        _as_buffer("weight", weight, (*own, channels, channels, kernel_size, kernel_size)),
-        _as_buffer("offsets", offsets, (*own, 2 * kernel_size**2, *(waves or (height, width)))),
-        _as_buffer("by_row", by_row, (height, waves[0])) if waves else None,
-        _as_buffer("by_column", by_column, (waves[1], width)) if waves else None,
-        _as_buffer("sigma", sigma, own) if waves else None,
+        _as_buffer("weight", weight, (*own, channels, channels, *(kernel_size,) * dims)),
+        _as_buffer("offsets", offsets, (*own, fields, *(modes or size))),
         _as_buffer("gamma", gamma, (*own, channels)),
         _as_buffer("beta", beta, (*own, channels)),
     )
-    at_images, at_weight, *at_offsets, at_gamma, at_beta = (
-        None if tensor is None else tensor.data_ptr() for tensor in tensors
-    )
+    basis, polynomials = _basis(tuple(size), modes) if modes else ((), ())
+    at_images, at_weight, at_offsets, at_gamma, at_beta = map(_address, buffers)
     result = torch.empty_like(images, memory_format=torch.contiguous_format)
     status = LIBRARY.prc_apply(
-        at_images,
-        result.data_ptr(),
-        *images.shape,
-        *at_offsets,
-        *(waves or (0, 0)),
-        at_weight,
-        kernel_size,
-        at_gamma,
-        at_beta,
-        eps,
-        standardise,
-        tanh,
+        *(at_images, result.data_ptr(), count, channels),
+        *(dims, (ctypes.c_int64 * dims)(*size)),
+        *(at_offsets, (ctypes.c_int64 * dims)(*modes) if modes else None, _addresses(basis)),
+        len(polynomials),
+        (ctypes.c_int * len(polynomials))(*(rows for rows, _ in polynomials)),
+        _addresses([table for _, table in polynomials]),
+        *(at_weight, kernel_size, at_gamma, at_beta, eps, standardise, tanh),
         (ctypes.c_int64 * len(repeats))(*repeats),
-        per_image,
-        _PADDINGS[padding],
-        torch.get_num_threads(),
+        *(per_image, _PADDINGS[padding], torch.get_num_threads()),
     )
     if status == 1:
         raise MemoryError(f"the native engine found no memory for images {tuple(images.shape)}")
@@ -207,19 +198,68 @@ def _run(
     return result
 
 
-def _wave_counts(offsets: Tensor | None, *factors: Tensor | None) -> tuple[int, int] | None:
-    """Numbers of waves along a column and a row, or None if the offsets are given as they are."""
-    if all(factor is None for factor in factors):  # == would raise and catch an error in torch
-        return None
-    if offsets is None or offsets.dim() < 2 or any(factor is None for factor in factors):
-        absent = [n for n, t in zip(_FACTORS, (offsets, *factors), strict=True) if t is None]
-        raise ProRandConvError.about(", ".join(absent) or "offsets", None, f"all of {_FACTORS}")
-    rows, columns = offsets.shape[-2:]
-    if max(rows, columns) > _MAX_WAVES:
+def _address(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()
+
+
+def _addresses(tensors: Sequence[Tensor]) -> ctypes.Array[ctypes.c_void_p]:
+    return (ctypes.c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))
+
+
+def _modes(offsets: Tensor | None, dims: int) -> tuple[int, ...]:
+    """How many basis functions a field has along each axis."""
+    if offsets is None or offsets.dim() < dims or max(offsets.shape[-dims:]) > _MAX_MODES:
+        shape = None if offsets is None else tuple(offsets.shape)
         raise ProRandConvError.about(
-            "offsets", tuple(offsets.shape), f"at most {_MAX_WAVES} waves along each axis"
+            "offsets", shape, f"coefficients of at most {_MAX_MODES} modes along each axis"
         )
-    return rows, columns
+    return tuple(offsets.shape[-dims:])
+
+
+_Basis = tuple[tuple[Tensor, ...], tuple[tuple[int, Tensor], ...]]
+
+
+def _basis(size: Size, modes: tuple[int, ...]) -> _Basis:
+    """The basis of a field along each axis, and polynomials in its place along a column."""
+    basis = fourier_basis(size, modes, torch.float32, torch.device("cpu"))
+    tables = ((rows, _polynomials(size, modes, rows)) for rows in _POLYNOMIAL_ROWS)
+    return basis, tuple((rows, table) for rows, table in tables if table.numel())
+
+
+@cached(maxsize=16)
+def _polynomials(size: Size, modes: tuple[int, ...], rows: int) -> Tensor:
+    """Polynomials by least squares in place of each basis function along a column.
+
+    Returns:
+        For every so many rows the differences of order 0 to ``_DEGREE`` at the first one, and in a
+        last row the largest error of each function: ``(blocks * (_DEGREE + 1) + 1, modes)``; empty
+        if they are not exact enough.
+    """
+    length, (*_, basis, _) = (
+        size[-2],
+        fourier_basis(size, modes, torch.float64, torch.device("cpu")),
+    )
+    if length < rows:
+        return torch.empty(0)
+    tables, errors = [], []
+    for first in range(0, length, rows):
+        begin = min(first, length - rows)  # the last block reaches back
+
+        def powers(row: Tensor, begin: int = begin) -> Tensor:
+            return ((row - begin) / rows - 0.5)[:, None] ** torch.arange(_DEGREE + 1)
+
+        fitted = powers(torch.arange(begin, begin + rows).double())
+        values = basis[begin : begin + rows]
+        coefficients = torch.linalg.lstsq(fitted, values).solution
+        errors.append((fitted @ coefficients - values).abs().amax(0))
+        differences = powers(torch.arange(first, first + _DEGREE + 1).double()) @ coefficients
+        for order in range(_DEGREE):
+            differences[order + 1 :] = differences[order + 1 :] - differences[order:-1]
+        tables.append(differences)
+    error = torch.stack(errors).amax(0)
+    if len(error) > 1 and error[1:3].max() > _POLYNOMIAL_ERROR:
+        return torch.empty(0)
+    return torch.cat((*tables, error[None])).float().contiguous()
 
 
 def _as_buffer(name: str, tensor: Tensor | None, shape: Sequence[int]) -> Tensor | None:

@@ -10,11 +10,15 @@ constexpr int BLOCK = 16;  // neighbouring output pixels of a row whose operator
 constexpr int PART = 4;    // pixels of a block that share one list of source pixels
 constexpr int PARTS = BLOCK / PART;
 constexpr int MAX_BOX = 5;           // widest range of a tap's displacements that a block merges
-constexpr int MAX_REACH = 16;        // farthest source pixel for which rows go through a ring
+constexpr int MAX_REACH = 16;        // farthest source pixel for which rows go through a window
 constexpr float FAR_AWAY = 1 << 23;  // offsets are clamped to this, which counts as outside
 constexpr int MAX_SIZE = 1 << 20;
-constexpr int MAX_WAVES = 16;  // along each axis; more are slower than planes that are made once
+constexpr int MAX_MODES = 16;  // along each axis; more are slower than planes that are made once
 constexpr int MAX_SPAN = 8;    // most neighbours along an axis that a vector of pixels reads
+constexpr int ROWS = 4;        // whose pixels are computed together, one tap after the other
+constexpr int DEGREE = 4;      // of the polynomials that stand for offsets along a column
+constexpr int MAX_ROWS = 16;   // that one polynomial serves
+constexpr float POLYNOMIAL_ERROR = 4e-7f;  // pixels; rounding may add as much
 constexpr int FEW_IMAGES = 4;  // so many with one draw are faster with pixels as lanes
 constexpr int MAX_WEIGHTS = 1 << 26;  // each is kept once for every lane and indexed by an int
 // Several groups are in work at once, and all blocks' operators kept, while they fit in the cache.
@@ -31,17 +35,26 @@ struct Workspaces {
     std::atomic<WorkspaceHeader *> kept[2]{};
 };
 
-// One call of the C interface.
+// Polynomials in place of basis functions along a column: for every so many rows the differences of
+// order 0 to DEGREE at the first one, (blocks, DEGREE + 1, modes), and last, each function's largest
+// error (modes).
+struct Polynomials {
+    int rows;
+    const float *differences;
+};
+
+// One call of the C interface. An image is a volume with a depth of 1 and displacements along two axes.
 struct Call {
     const float *x;
     float *out;
     int64_t images;
-    int channels, height, width;
-    // (2 k k, H, W), or if there are waves, their coefficients (2 k k, row_waves, column_waves):
-    // then offsets are sigma * by_row @ coefficients @ by_column.
+    int channels, axes, depth, height, width;
+    // (axes k^axes, [D,] H, W), or with modes, the coefficients (axes k^axes, modes[0], modes[1],
+    // modes[2]) of basis functions (D, modes[0]), (H, modes[1]) and (W, modes[2]).
     const float *offsets;
-    const float *by_row, *by_column, *sigma;
-    int row_waves, column_waves;
+    const float *basis[3];
+    int modes[3];
+    Polynomials polynomials[2];
     const float *weight;
     int kernel_size;
     const float *gamma, *beta;
@@ -52,9 +65,12 @@ struct Call {
     int threads;
     Workspaces *workspaces;
 
-    int64_t planes() const { return 2 * int64_t(kernel_size) * kernel_size; }
-    int64_t numbers_per_plane() const {
-        return row_waves ? int64_t(row_waves) * column_waves : int64_t(height) * width;
+    int taps() const {
+        return kernel_size * kernel_size * (axes == 3 ? kernel_size : 1);
+    }
+    int64_t pixels() const { return int64_t(depth) * height * width; }
+    int64_t offsets_per_plane() const {
+        return modes[2] ? int64_t(modes[0]) * modes[1] * modes[2] : pixels();
     }
 };
 

@@ -10,10 +10,10 @@ struct Job {
 inline void scan_task(void *argument, int thread, int threads) {
     Job &job = *static_cast<Job *>(argument);
     const int rows = job.plan.offsets ? job.plan.height : 1;
-    OffsetRows offsets(*job.call, job.plan.taps);
+    Offsets offsets(*job.call, job.plan.taps);
     Carver carver;
     carver.memory = job.plan.scan_memory + job.plan.scan_bytes * thread;
-    offsets.lay_out(carver);
+    offsets.lay_out(carver, 1);
     offsets.prepare();
     job.reach[thread] = scan_offsets(job.plan, offsets, int(int64_t(rows) * thread / threads),
                                      int(int64_t(rows) * (thread + 1) / threads));
@@ -95,18 +95,9 @@ int apply_groups(const Job &job, int64_t first_image, int64_t groups) {
     group_job->groups = groups;
     group_job->threads = smaller(job.call->threads, 64);
     group_job->choose_teams();
-    Carver measure;
-    group_job->lay_out(measure);
-    char *memory = acquire_workspace(measure.used, *job.call->workspaces, IMAGES);
-    if (memory) {
-        Carver carver;
-        carver.memory = memory;
-        group_job->lay_out(carver);
-        run_parallel(group_job->threads, GroupJob<C, V>::task, group_job);
-        release_workspace(memory, *job.call->workspaces, IMAGES);
-    }
+    const int status = run_job(*group_job, *job.call, group_job->threads);
     delete group_job;
-    return memory ? OK : OUT_OF_MEMORY;
+    return status;
 }
 
 // Full groups first, then the rest in the narrowest group that holds it.

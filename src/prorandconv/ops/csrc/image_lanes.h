@@ -237,7 +237,7 @@ struct Band {
             int count = 0;
             for (int t = 0; t < plan.taps.count; t++) {
                 const float *dy = packed + t * 2 * BLOCK, *dx = dy + BLOCK;
-                if (!is_near(dy[pixel]) || !is_near(dx[pixel])) continue;
+                if (!is_valid_offset(dy[pixel]) || !is_valid_offset(dx[pixel])) continue;
                 const float top = __builtin_floorf(dy[pixel]), left = __builtin_floorf(dx[pixel]);
                 for (int corner = 0; corner < 4; corner++) {
                     const int down = corner / 2, right = corner % 2;

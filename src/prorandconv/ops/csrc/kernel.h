@@ -10,13 +10,15 @@ namespace PRC_NAMESPACE {
 #include "vectors.h"
 
 #include "offsets.h"
-#include "rows.h"
 #include "statistics.h"
 
+#include "jobs.h"
 #include "spans.h"
+#include "window.h"
 #include "pixel_lanes.h"
 #if PRC_LANES < 16  // with wider vectors it was slower where it was tried
 #include "operator.h"
+#include "rows.h"
 #include "image_lanes.h"
 #include "image_groups.h"
 #endif

@@ -195,7 +195,8 @@ struct Engine {
     Kernel few_images, many_images;
 
     int apply(const Call &call) const {
-        return call.images <= FEW_IMAGES ? few_images(call) : many_images(call);
+        const bool few = call.axes == 3 || call.images <= FEW_IMAGES;
+        return few ? few_images(call) : many_images(call);
     }
 };
 
@@ -253,7 +254,7 @@ const Engine &engine() {
 
 int apply(const Call &call) {
     if (call.images > 0 && call.repeats > 0) return engine().apply(call);
-    const int64_t floats = call.images * call.channels * call.height * call.width;
+    const int64_t floats = call.images * call.channels * call.pixels();
     if (call.x != call.out) std::memcpy(call.out, call.x, size_t(floats) * sizeof(float));
     return OK;
 }
@@ -267,16 +268,15 @@ struct Each {
 };
 
 Call call_of(const Call &all, int64_t image, int64_t repeats) {
-    const int64_t pixels = int64_t(all.height) * all.width, taps = all.kernel_size * all.kernel_size;
+    const int64_t pixels = all.pixels(), fields = int64_t(all.axes) * all.taps();
     Call one = all;
     one.images = 1;
     one.threads = all.images == 1 ? all.threads : 1;
     one.repeats = repeats;
     one.x += image * all.channels * pixels;
     one.out += image * all.channels * pixels;
-    one.weight += image * all.channels * all.channels * taps;
-    if (one.offsets) one.offsets += image * one.planes() * one.numbers_per_plane();
-    if (one.sigma) one.sigma += image;
+    one.weight += image * all.channels * all.channels * all.taps();
+    if (one.offsets) one.offsets += image * fields * all.offsets_per_plane();
     if (one.gamma) one.gamma += image * all.channels;
     if (one.beta) one.beta += image * all.channels;
     return one;
@@ -303,51 +303,64 @@ extern "C" {
 // PRORANDCONV_ISA, with which the sanitizers run over all of them.
 const char *prc_isa(void) { return prorandconv::engine().name; }
 
-// images <- tanh(gamma * standardise(deform_conv2d(images)) + beta), `repeats` times.
-// x, out: (n, c, h, w), may be the same memory; offsets: (2 k k, h, w) or NULL for none; or with
-// row_waves r > 0 and column_waves s > 0: (2 k k, r, s), and offsets are the products
-// sigma * by_row (h, r) @ them @ by_column (s, w).
-// weight: (c, c, k, k); gamma, beta: (c) or NULL; padding: 0 zeros, 1 reflect, 2 replicate.
+// images <- tanh(gamma * standardise(deform_conv(images)) + beta), `repeats` times.
+// x, out: (n, c, size...), may be the same memory; size: `axes` numbers, ([d,] h, w).
+// offsets: (axes k^axes, size...) or NULL for none; or if `modes` is not NULL, their coefficients
+// (axes k^axes, modes...) in basis functions basis[axis] (size[axis], modes[axis]).
+// polynomials: `kinds` of them, those that serve most rows first; see Polynomials.
+// weight: (c, c, k, ...); gamma, beta: (c) or NULL; padding: 0 zeros, 1 reflect, 2 replicate.
 // repeats: one number, or with `per_image` n of them; then the draw's tensors have a leading n, too.
 // Returns 0, or 1: out of memory, 2: sizes or options that are not supported.
-int prc_apply(const float *x, float *out, int64_t n, int64_t c, int64_t h, int64_t w,
-              const float *offsets, const float *by_row, const float *by_column,
-              const float *sigma, int64_t row_waves, int64_t column_waves, const float *weight,
-              int64_t k, const float *gamma, const float *beta, float eps, int standardise,
-              int tanh, const int64_t *repeats, int per_image, int padding, int threads) {
+int prc_apply(const float *x, float *out, int64_t n, int64_t c, int axes, const int64_t *size,
+              const float *offsets, const int64_t *modes, const float *const *basis, int kinds,
+              const int *rows, const float *const *differences, const float *weight, int64_t k,
+              const float *gamma, const float *beta, float eps, int standardise, int tanh,
+              const int64_t *repeats, int per_image, int padding, int threads) {
     using namespace prorandconv;
-    if (n < 0 || c < 1 || h < 1 || w < 1 || h > MAX_SIZE || w > MAX_SIZE || c > 1024 || k < 1 ||
-        k % 2 == 0 || k > 127 || k * k * c * c > MAX_WEIGHTS || padding < ZEROS ||
-        padding > REPLICATE)
+    static const float one = 1;
+    if (axes < 2 || axes > 3 || n < 0 || c < 1 || c > 1024 || k < 1 || k % 2 == 0 || k > 127 ||
+        kinds < 0 || kinds > 2 || padding < ZEROS || padding > REPLICATE)
         return UNSUPPORTED;
-    const bool waves = row_waves || column_waves;
-    if (row_waves < 0 || row_waves > MAX_WAVES || column_waves < 0 || column_waves > MAX_WAVES ||
-        (waves && !(row_waves && column_waves && offsets && by_row && by_column && sigma)))
-        return UNSUPPORTED;
-    ask_for_huge_pages(out, size_t(n * c * h * w) * sizeof(float));
-    const Call call{x,
-                    out,
-                    n,
-                    int(c),
-                    int(h),
-                    int(w),
-                    offsets,
-                    waves ? by_row : nullptr,
-                    waves ? by_column : nullptr,
-                    waves ? sigma : nullptr,
-                    int(row_waves),
-                    int(column_waves),
-                    weight,
-                    int(k),
-                    gamma,
-                    beta,
-                    eps,
-                    standardise != 0,
-                    tanh != 0,
-                    per_image ? 0 : *repeats,
-                    padding,
-                    threads < 1 ? 1 : threads,
-                    &kept_workspaces};
+    int64_t sides[3] = {1, 1, 1}, weights = c * c, pixels = 1;
+    for (int axis = 0; axis < axes; axis++) {
+        sides[axis + 3 - axes] = size[axis];
+        if (size[axis] < 1 || size[axis] > MAX_SIZE) return UNSUPPORTED;
+        pixels *= size[axis];
+        weights *= k;
+    }
+    if (weights > MAX_WEIGHTS) return UNSUPPORTED;
+    ask_for_huge_pages(out, size_t(n * c * pixels) * sizeof(float));
+    Call call{};
+    call.x = x;
+    call.out = out;
+    call.images = n;
+    call.channels = int(c);
+    call.axes = axes;
+    call.depth = int(sides[0]);
+    call.height = int(sides[1]);
+    call.width = int(sides[2]);
+    call.offsets = offsets;
+    if (modes) {
+        call.modes[0] = 1;
+        call.basis[0] = &one;
+        for (int axis = 0; axis < axes; axis++) {
+            if (modes[axis] < 1 || modes[axis] > MAX_MODES) return UNSUPPORTED;
+            call.modes[axis + 3 - axes] = int(modes[axis]);
+            call.basis[axis + 3 - axes] = basis[axis];
+        }
+        for (int i = 0; i < kinds; i++) call.polynomials[i] = {rows[i], differences[i]};
+    }
+    call.weight = weight;
+    call.kernel_size = int(k);
+    call.gamma = gamma;
+    call.beta = beta;
+    call.eps = eps;
+    call.standardise = standardise != 0;
+    call.tanh = tanh != 0;
+    call.repeats = per_image ? 0 : *repeats;
+    call.padding = padding;
+    call.threads = threads < 1 ? 1 : threads;
+    call.workspaces = &kept_workspaces;
     if (!per_image) return apply(call);
     Each each{call, repeats};
     run_parallel(int(n < call.threads ? (n > 0 ? n : 1) : call.threads), each_task, &each);

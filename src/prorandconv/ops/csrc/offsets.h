@@ -1,16 +1,17 @@
-// Where offsets come from: stored planes, or waves that are summed where the offsets are needed, so
-// that the planes never exist. Part of kernel.h.
+// Where offsets come from: stored planes, or coefficients of smooth basis functions that are summed
+// where the offsets are needed, so that the planes never exist. Part of kernel.h.
 
 // The taps that matter. One is dropped when it cannot change the sum in float32, whichever channels
 // are involved.
 struct Taps {
     int count;
-    int *row, *column;  // of a tap, from the middle of the kernel
-    int *index;         // of a tap among all
-    float *largest;     // [C][C]: |weight| of the strongest tap
+    int *plane, *row, *column;  // of a tap, from the middle of the kernel
+    int *index;                 // of a tap among all
+    float *largest;             // [C][C]: |weight| of the strongest tap
 
     void lay_out(const Call &call, Carver &carver) {
-        const size_t most = size_t(call.kernel_size) * call.kernel_size;
+        const size_t most = size_t(call.taps());
+        plane = carver.take<int>(most);
         row = carver.take<int>(most);
         column = carver.take<int>(most);
         index = carver.take<int>(most);
@@ -18,7 +19,7 @@ struct Taps {
     }
 
     void choose(const Call &call) {
-        const int k = call.kernel_size, all = k * k, pairs = call.channels * call.channels;
+        const int k = call.kernel_size, all = call.taps(), pairs = call.channels * call.channels;
         for (int pair = 0; pair < pairs; pair++) {
             largest[pair] = 0;
             for (int tap = 0; tap < all; tap++)
@@ -30,76 +31,106 @@ struct Taps {
             while (pair < pairs && size(call, pair, tap) <= largest[pair] * 0x1p-26f) pair++;
             if (pair == pairs) continue;
             index[count] = tap;
-            row[count] = tap / k - k / 2;
+            plane[count] = call.axes == 3 ? tap / (k * k) - k / 2 : 0;
+            row[count] = tap / k % k - k / 2;
             column[count] = tap % k - k / 2;
             count++;
         }
     }
 
     static float size(const Call &call, int pair, int tap) {
-        return __builtin_fabsf(call.weight[pair * call.kernel_size * call.kernel_size + tap]);
+        return __builtin_fabsf(call.weight[ptrdiff_t(pair) * call.taps() + tap]);
     }
 };
 
 // Infinite offsets and NaN become FAR_AWAY: outside, whatever the padding.
-PRC_INLINE bool is_near(float offset) { return offset > -FAR_AWAY && offset < FAR_AWAY; }
-PRC_INLINE Vector brought_near(Vector d) {
+PRC_INLINE bool is_valid_offset(float offset) { return offset > -FAR_AWAY && offset < FAR_AWAY; }
+PRC_INLINE Vector clamp_offset(Vector d) {
     d = d > -FAR_AWAY ? d : splat(-FAR_AWAY);
     return d < FAR_AWAY ? d : splat(FAR_AWAY);
 }
 
-// One thread's view of the offsets, row by row: a plane is dy or dx of a tap that matters.
-struct OffsetRows {
+// One thread's view of the offsets. A field is one axis of the displacement of a tap that matters.
+struct Offsets {
     const Call &call;
     const Taps &taps;
-    int y;
-    ptrdiff_t padded;      // width, rounded up
-    const float *columns;  // [column waves][padded]: waves along a row
-    float *copied;         // the same, if the width is not a round number
-    float *combined;       // [planes][column waves] factors of them for row y, and what rounds up
+    int z, y;
+    ptrdiff_t padded;   // width, rounded up
+    int padded_modes;   // along a row, rounded up
+    float *columns;     // [modes along a row][padded]: basis functions along a row
+    float *of_plane;    // [fields][modes along a column][padded modes]: coefficients in plane z
+    float *of_rows;     // [rows or orders of differences][fields][padded modes]
 
-    OffsetRows(const Call &call, const Taps &taps) : call(call), taps(taps) {}
+    Offsets(const Call &call, const Taps &taps) : call(call), taps(taps) {}
 
-    PRC_INLINE int planes() const { return 2 * taps.count; }
-    PRC_INLINE ptrdiff_t place(int plane) const { return 2 * taps.index[plane / 2] + plane % 2; }
-
-    void lay_out(Carver &carver) {
-        padded = (call.width + PIXELS - 1) / PIXELS * PIXELS;
-        const size_t factors = size_t(call.planes()) * call.column_waves + MAX_WAVES;
-        copied = carver.take<float>(padded > call.width ? call.column_waves * size_t(padded) : 0);
-        combined = carver.take<float>(call.column_waves ? factors : 0);
+    PRC_INLINE int fields() const { return call.axes * taps.count; }
+    PRC_INLINE bool smooth() const { return call.modes[2]; }
+    PRC_INLINE ptrdiff_t place(int field) const {
+        return call.axes * taps.index[field / call.axes] + field % call.axes;
     }
 
-    // Beyond the row's end, waves go on with the last pixel's value.
+    // For as many rows at a time.
+    void lay_out(Carver &carver, int rows) {
+        const size_t all = smooth() ? size_t(call.axes) * call.taps() : 0;
+        padded = (call.width + BLOCK - 1) / BLOCK * BLOCK;
+        padded_modes = (call.modes[2] + LANES - 1) / LANES * LANES;
+        columns = carver.take<float>(size_t(call.modes[2]) * padded);
+        of_plane = carver.take<float>(all * call.modes[1] * padded_modes);
+        of_rows = carver.take<float>(all * rows * padded_modes);
+    }
+
+    // Beyond the row's end, basis functions go on with the last pixel's value.
     void prepare() {
-        columns = padded > call.width ? copied : call.by_column;
-        for (int j = 0; padded > call.width && j < call.column_waves; j++)
+        for (int j = 0; j < call.modes[2]; j++)
             for (int x = 0; x < padded; x++)
-                copied[j * padded + x] =
-                    call.by_column[j * ptrdiff_t(call.width) + smaller(x, call.width - 1)];
+                columns[j * padded + x] =
+                    call.basis[2][smaller(x, call.width - 1) * ptrdiff_t(call.modes[2]) + j];
+        z = -1;
     }
 
-    // How far offsets reach along an axis: their largest, or for waves a bound of it.
+    // How far offsets reach along an axis: their largest, or a bound of it.
     float reach() const {
-        float farthest = 0, row_peaks[MAX_WAVES], column_peaks[MAX_WAVES];
-        for (int i = 0; i < call.row_waves; i++)
-            row_peaks[i] = peak(call.by_row + i, call.row_waves, call.height);
-        for (int j = 0; j < call.column_waves; j++)
-            column_peaks[j] = peak(call.by_column + ptrdiff_t(j) * call.width, 1, call.width);
-        for (int plane = 0; call.offsets && plane < planes(); plane++) {
-            const float *numbers = call.offsets + place(plane) * call.numbers_per_plane();
+        float farthest = 0, peaks[3][MAX_MODES];
+        const int size[] = {call.depth, call.height, call.width};
+        for (int axis = 0; smooth() && axis < 3; axis++)
+            for (int i = 0; i < call.modes[axis]; i++)
+                peaks[axis][i] = peak(call.basis[axis] + i, call.modes[axis], size[axis]);
+        for (int field = 0; call.offsets && field < fields(); field++) {
+            const float *values = call.offsets + place(field) * call.offsets_per_plane();
             float size = 0;
-            if (call.row_waves) {
-                for (int i = 0; i < call.row_waves; i++)
-                    for (int j = 0; j < call.column_waves; j++)
-                        size += row_peaks[i] * column_peaks[j] * __builtin_fabsf(*numbers++);
-                size *= __builtin_fabsf(*call.sigma) * 1.0001f;  // it may have been rounded down
-            } else {
-                size = peak(numbers, 1, call.numbers_per_plane());
-            }
-            farthest = __builtin_fmaxf(farthest, near(size));
+            if (smooth())  // it may have been rounded down, and polynomials are not exact
+                size = weighted(values, peaks) * 1.0001f + 1e-3f;
+            else
+                size = peak(values, 1, call.offsets_per_plane());
+            farthest = __builtin_fmaxf(farthest, limited(size));
         }
         return farthest;
+    }
+
+    // An upper bound of the error that polynomials bring into the offsets.
+    float error_of(const Polynomials &polynomials) const {
+        const int blocks = (call.height + polynomials.rows - 1) / polynomials.rows;
+        const float *errors = polynomials.differences + blocks * (DEGREE + 1) * call.modes[1];
+        float most = 0, peaks[3][MAX_MODES];
+        for (int i = 0; i < call.modes[0]; i++)
+            peaks[0][i] = peak(call.basis[0] + i, call.modes[0], call.depth);
+        for (int i = 0; i < call.modes[1]; i++) peaks[1][i] = errors[i];
+        for (int i = 0; i < call.modes[2]; i++)
+            peaks[2][i] = peak(call.basis[2] + i, call.modes[2], call.width);
+        for (int field = 0; field < fields(); field++)
+            most = __builtin_fmaxf(most, limited(weighted(call.offsets + place(field) *
+                                                          call.offsets_per_plane(), peaks)));
+        return most;
+    }
+
+    float weighted(const float *coefficients, const float (&peaks)[3][MAX_MODES]) const {
+        float sum = 0;
+        for (int h = 0; h < call.modes[0]; h++)
+            for (int i = 0; i < call.modes[1]; i++)
+                for (int j = 0; j < call.modes[2]; j++)
+                    sum += peaks[0][h] * peaks[1][i] * peaks[2][j] *
+                           __builtin_fabsf(*coefficients++);
+        return sum;
     }
 
     // The largest |value|; infinity and NaN count as FAR_AWAY.
@@ -114,80 +145,113 @@ struct OffsetRows {
         }
         float largest = 0;
         for (int lane = 0; lane < LANES; lane++) largest = __builtin_fmaxf(largest, most[lane]);
-        for (; i < count; i++) largest = __builtin_fmaxf(largest, near(values[i * step]));
+        for (; i < count; i++) largest = __builtin_fmaxf(largest, limited(values[i * step]));
         return largest;
     }
 
     // |value|, at most FAR_AWAY.
-    static float near(float value) {
+    static float limited(float value) {
         const float size = __builtin_fabsf(value);
         return size < FAR_AWAY ? size : FAR_AWAY;
     }
 
-    void begin_row(int y) {
-        this->y = y;
-        const float *wave = call.by_row + ptrdiff_t(y) * call.row_waves;
-        float factor[MAX_WAVES];
-        for (int i = 0; i < call.row_waves; i++) factor[i] = wave[i] * *call.sigma;
-        // Vectors are longer than the rows of coefficients: each is stored over the end of the last
-        // one, and what would be read beyond the coefficients is copied first.
-        for (int plane = 0; call.row_waves && plane < planes(); plane++) {
-            const ptrdiff_t count = call.numbers_per_plane(), first = place(plane) * count;
-            const float *numbers = call.offsets + first;
-            float *to = combined + plane * call.column_waves, last[MAX_WAVES * MAX_WAVES + LANES];
-            if (first + count + LANES > call.planes() * count) {
-                __builtin_memcpy(last, numbers, size_t(count) * sizeof(float));
-                numbers = last;
-            }
-            for (int j = 0; j < call.column_waves; j += LANES) {
+    // Sums the coefficients along the depth for a plane of pixels.
+    void begin_plane(int plane) {
+        if (!smooth() || plane == z) return;
+        z = plane;
+        const int rows = call.modes[1], columns = call.modes[2];
+        const float *factor = call.basis[0] + ptrdiff_t(z) * call.modes[0];
+        __builtin_memset(of_plane, 0, size_t(fields()) * rows * padded_modes * sizeof(float));
+        for (int field = 0; field < fields(); field++) {
+            const float *from = call.offsets + place(field) * call.offsets_per_plane();
+            for (int h = 0; h < call.modes[0]; h++)
+                for (int i = 0; i < rows; i++, from += columns) {
+                    float *to = of_plane + (ptrdiff_t(field) * rows + i) * padded_modes;
+                    for (int j = 0; j < columns; j++) to[j] += factor[h] * from[j];
+                }
+        }
+    }
+
+    // Sums them along a column, with a factor for each mode: as of_rows[number].
+    void combine(const float *factor, int number) {
+        const int rows = call.modes[1];
+        float *to = of_rows + ptrdiff_t(number) * fields() * padded_modes;
+        for (int field = 0; field < fields(); field++)
+            for (int j = 0; j < padded_modes; j += LANES, to += LANES) {
+                const float *from = of_plane + ptrdiff_t(field) * rows * padded_modes + j;
                 Vector sum{};
-                for (int i = 0; i < call.row_waves; i++)
-                    sum += load(numbers + i * call.column_waves + j) * factor[i];
-                store(to + j, sum);
+                for (int i = 0; i < rows; i++) sum += load(from + i * padded_modes) * factor[i];
+                store(to, sum);
             }
+    }
+
+    void begin_rows(int z, int y, int rows) {
+        begin_plane(z);
+        this->z = z;
+        this->y = y;
+        for (int r = 0; smooth() && r < rows; r++)
+            combine(call.basis[1] + ptrdiff_t(y + r) * call.modes[1], r);
+    }
+
+    // The same for a polynomial: of_rows has the orders of its differences.
+    void begin_polynomials(int z, int y, const Polynomials &polynomials) {
+        begin_plane(z);
+        this->y = y;
+        for (int order = 0; order <= DEGREE; order++)
+            combine(polynomials.differences +
+                        (ptrdiff_t(y / polynomials.rows) * (DEGREE + 1) + order) * call.modes[1],
+                    order);
+    }
+
+    // Fields `first` to first + FIELDS - 1 in COUNT rows, or orders of differences, from `row` on,
+    // for V vectors of pixels from x on.
+    template <int FIELDS, int COUNT, int V>
+    PRC_INLINE void sum_modes(int first, int row, int x, Vector (&sum)[FIELDS][COUNT][V]) const {
+        const float *basis = columns + x;
+        const float *factor = of_rows + (ptrdiff_t(row) * fields() + first) * padded_modes;
+        const ptrdiff_t step = ptrdiff_t(fields()) * padded_modes;
+#pragma GCC unroll 6
+        for (int f = 0; f < FIELDS; f++)
+#pragma GCC unroll 5
+            for (int c = 0; c < COUNT; c++)
+#pragma GCC unroll 4
+                for (int v = 0; v < V; v++) sum[f][c][v] = Vector{};
+        for (int j = 0; j < call.modes[2]; j++, basis += padded, factor++) {
+            Vector value[V];
+#pragma GCC unroll 4
+            for (int v = 0; v < V; v++) value[v] = load(basis + v * LANES);
+#pragma GCC unroll 6
+            for (int f = 0; f < FIELDS; f++)
+#pragma GCC unroll 5
+                for (int c = 0; c < COUNT; c++) {
+                    const Vector its_factor = splat(factor[f * padded_modes + c * step]);
+#pragma GCC unroll 4
+                    for (int v = 0; v < V; v++) sum[f][c][v] += value[v] * its_factor;
+                }
         }
     }
 
-    // Offsets of V vectors of pixels from x on: [planes][V * LANES], beyond the row's end the last
-    // pixel's.
-    template <int V>
-    PRC_INLINE void read_pixels(int x, float *to) const {
-        int plane = 0;
-        if (call.row_waves) {
-            for (; plane + 6 <= planes(); plane += 6) sum_waves<6, V>(plane, x, to);
-            for (; plane < planes(); plane += 2) sum_waves<2, V>(plane, x, to);
+    // Some fields of row y + r for V vectors of pixels from x on, as [FIELDS][V * LANES]; beyond the
+    // row's end the last pixel's.
+    template <int FIELDS, int V>
+    PRC_INLINE void read_row(int first, int r, int x, float *to) const {
+        if (smooth()) {
+            Vector sum[FIELDS][1][V];
+            sum_modes<FIELDS, 1, V>(first, r, x, sum);
+#pragma GCC unroll 6
+            for (int f = 0; f < FIELDS; f++)
+#pragma GCC unroll 4
+                for (int v = 0; v < V; v++) store(to + (f * V + v) * LANES, sum[f][0][v]);
         } else if (call.offsets) {
-            for (; plane < planes(); plane++) copy_plane<V>(plane, x, to + plane * V * LANES);
-        } else {
-            __builtin_memset(to, 0, size_t(planes()) * V * LANES * sizeof(float));
-        }
-    }
-
-  private:
-    template <int PLANES, int V>
-    PRC_INLINE void sum_waves(int plane, int x, float *to) const {
-        Vector sum[PLANES][V]{};
-        const float *wave = columns + x, *factor = combined + plane * call.column_waves;
-        for (int j = 0; j < call.column_waves; j++, wave += padded, factor++) {
-#pragma GCC unroll 6
-            for (int p = 0; p < PLANES; p++) {
-                const Vector its_factor = splat(factor[p * call.column_waves]);
-#pragma GCC unroll 4
-                for (int v = 0; v < V; v++) sum[p][v] += load(wave + v * LANES) * its_factor;
+            const int pixels = smaller(V * LANES, call.width - x);
+            for (int field = first; field < first + FIELDS; field++, to += V * LANES) {
+                const ptrdiff_t before = (place(field) * call.depth + z) * call.height + y + r;
+                const float *row = call.offsets + before * call.width + x;
+                __builtin_memcpy(to, row, size_t(pixels) * sizeof(float));
+                for (int i = pixels; i < V * LANES; i++) to[i] = row[pixels - 1];
             }
+        } else {
+            __builtin_memset(to, 0, FIELDS * V * LANES * sizeof(float));
         }
-#pragma GCC unroll 6
-        for (int p = 0; p < PLANES; p++)
-#pragma GCC unroll 4
-            for (int v = 0; v < V; v++) store(to + ((plane + p) * V + v) * LANES, sum[p][v]);
-    }
-
-    template <int V>
-    PRC_INLINE void copy_plane(int plane, int x, float *to) const {
-        const int pixels = smaller(V * LANES, call.width - x);
-        const float *row =
-            call.offsets + (place(plane) * call.height + y) * ptrdiff_t(call.width) + x;
-        __builtin_memcpy(to, row, size_t(pixels) * sizeof(float));
-        for (int i = pixels; i < V * LANES; i++) to[i] = row[pixels - 1];
     }
 };

@@ -31,7 +31,7 @@ struct Plan {
     Taps taps;
     float *weight;  // [taps][C out][C in][LANES], each number LANES times
     float *packed;  // [H][blocks][taps][dy, dx][BLOCK]: offsets in the order of use, all finite
-    char *scan_memory;  // of OffsetRows, for each thread
+    char *scan_memory;  // of Offsets, for each thread
     size_t scan_bytes;
     Box *boxes;     // [H][blocks][taps]
     bool *mergeable;
@@ -60,7 +60,7 @@ inline void lay_out_plan(Plan &plan, const Call &call, Carver &carver) {
     plan.boxes = carver.take<Box>(size_t(rows_of_boxes) * taps);
     plan.mergeable = carver.take<bool>(size_t(rows_of_boxes));
     Carver scan;
-    OffsetRows(call, plan.taps).lay_out(scan);
+    Offsets(call, plan.taps).lay_out(scan, 1);
     plan.scan_bytes = scan.used;
     plan.scan_memory = carver.take<char>(plan.scan_bytes * smaller(call.threads, 64));
 }
@@ -102,16 +102,20 @@ PRC_INLINE void integer_range(const float *d, int &lowest, int &highest) {
     highest = int(__builtin_ceilf(b));
 }
 
-inline Reach scan_offsets(const Plan &plan, OffsetRows &offsets, int first, int last) {
+inline Reach scan_offsets(const Plan &plan, Offsets &offsets, int first, int last) {
     Reach reach{0, 0, 0, 0, 1};
     for (int y = first; y < last; y++) {
-        offsets.begin_row(y);
+        offsets.begin_rows(0, y, 1);
         for (int block = 0; block < (plan.offsets ? plan.blocks : 1); block++) {
             const int index = plan.block_index(y, block);
             float *packed = plan.packed + ptrdiff_t(index) * plan.taps.count * 2 * BLOCK;
-            offsets.read_pixels<BLOCK / LANES>(block * BLOCK, packed);
+            int field = 0;
+            for (; field + 6 <= offsets.fields(); field += 6)
+                offsets.read_row<6, BLOCK / LANES>(field, 0, block * BLOCK, packed + field * BLOCK);
+            for (; field < offsets.fields(); field += 2)
+                offsets.read_row<2, BLOCK / LANES>(field, 0, block * BLOCK, packed + field * BLOCK);
             for (int i = 0; i < plan.taps.count * 2 * BLOCK; i += LANES)
-                store(packed + i, brought_near(load(packed + i)));
+                store(packed + i, clamp_offset(load(packed + i)));
             bool mergeable = true;
             int top = MAX_SIZE, bottom = -MAX_SIZE, left = MAX_SIZE, right = -MAX_SIZE;
             for (int t = 0; t < plan.taps.count; t++) {
