@@ -11,7 +11,6 @@ from prorandconv.ops.block import Block, Contrast
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
-from prorandconv.fields import draw_field
 from prorandconv.ops import volumes
 
 ENGINES = ["reference", "eager"]
