@@ -152,8 +152,8 @@ class Compare:
     Runs that differ in nothing but the seed are taken together. Every network classifies the
     images of all common targets again. "By image" is the 95 % interval of the difference for
     other images of the same kind and these networks (Bonett and Price's, for paired
-    proportions; of segmentation, by mIoU, a bootstrap over scenes); "by seed" the one for other seeds (Student's t, from three seeds on; else the
-    differences).
+    proportions; of segmentation, by mIoU, a bootstrap over scenes); "by seed" the one for other
+    seeds (Student's t, from three seeds on; else the differences).
     """
 
     runs: Annotated[
