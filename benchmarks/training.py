@@ -28,9 +28,11 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import prorandconv as prc
 from prorandconv.lab.data.images import ImageFormat, Images
+from prorandconv.lab.data.samples import Batch
 from prorandconv.lab.methods.learner import Losses, OneLoss
 from prorandconv.lab.models import build_classifier
 from prorandconv.lab.run.config import Execution, RunConfig
+from prorandconv.lab.run.data import learner_of
 from prorandconv.lab.run.directory import RunDirectory
 from prorandconv.lab.run.distributed import Ranks
 from prorandconv.lab.run.optimisation import optimiser_maker
@@ -58,7 +60,7 @@ class TimedLearner(OneLoss):
 
     in_network = augmenting = 0.0
 
-    def step(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> Iterator[Losses]:
+    def step(self, batch: Batch, generator: torch.Generator) -> Iterator[Losses]:
         """Minimise the loss of the mini-batch, and take the time."""
         forward = 0.0
 
@@ -70,7 +72,7 @@ class TimedLearner(OneLoss):
             return found
 
         began = time.perf_counter()
-        loss = self.loss(timed, images, labels, generator)  # type: ignore[arg-type]
+        loss = self.loss(timed, batch.images, batch.labels, generator)  # type: ignore[arg-type]
         found = time.perf_counter()
         yield {"network": loss}
         self.in_network = forward + time.perf_counter() - found
@@ -87,9 +89,11 @@ class LabStep:
         ranks = Ranks(torch.device("cpu"))
         self.run = Run(ranks, config, Execution(quiet=True), directory, StopRequest())
         net = build_classifier(network, classes=10, image_size=images.format.image_size)
-        self.learner = TimedLearner(net, config.options.loss(images.format))
-        self.run.learner = self.learner.to(memory_format=torch.channels_last)
-        self.run.optimisers = self.learner.optimisers(optimiser_maker(config))
+        usual = learner_of(config, net, images)
+        assert isinstance(usual, OneLoss)
+        self.learner = TimedLearner(net, usual.loss)
+        self.run.state.learner = self.learner.to(memory_format=torch.channels_last)
+        self.run.state.optimisers = self.learner.optimisers(optimiser_maker(config))
         self.run.data.training = images
         self.run.saved = time.monotonic()
         self.times: list[tuple[float, float, float]] = []
@@ -100,7 +104,7 @@ class LabStep:
         learner, times = self.learner, self.times
 
         class Display:
-            began = 0.0
+            began = loss = 0.0
 
             def step(self, *arguments: Any) -> None:
                 now = time.perf_counter()
@@ -112,9 +116,9 @@ class LabStep:
 
     def once_more(self) -> None:
         """Go through the images."""
-        self.run.state.step = 0
+        self.run.state.progress.step = 0
         self.display.began = 0.0
-        self.run.train_epoch()
+        self.run.take_steps()
 
 
 def by_hand(
@@ -156,7 +160,7 @@ def measure(network: str, rounds: int, steps: int) -> dict[str, Any]:
     images = photos(batch * (steps + 1), size)
     ways = {method: LabStep(method, network, images, batch) for method in ("erm", "pro-randconv")}
     hand: list[float] = []
-    generator = ways["pro-randconv"].run.generators.augmentation.clone_state()
+    generator = ways["pro-randconv"].run.state.augmentation.clone_state()
     for _ in range(rounds):
         for way in ways.values():
             way.once_more()

@@ -190,11 +190,10 @@ class TestShow:
         write.npz(tmp_path / "digits" / "usps.npz", x_test=images, y_test=labels)
         sheet = contact_sheet(get_benchmark("digits", tmp_path).load("usps", "test"), per_class=3)
         pixels = np.asarray(sheet)
-        assert sheet.size == (120 + 3 * 68, 10 * 68 + 4)
+        assert sheet.size == (120 + 2 * 68, 10 * 68 + 4)
         for label in range(10):
             centre = pixels[label * 68 + 36, 120 + 32], pixels[label * 68 + 36, 120 + 68 + 32]
             assert all(colour.tolist() == [0, 20 * label, 0] for colour in centre)
-            assert pixels[label * 68 + 36, 120 + 2 * 68 + 32].tolist() == [255, 255, 255]
 
 
 class TestMake:

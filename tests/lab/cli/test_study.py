@@ -7,7 +7,8 @@ import pytest
 
 from prorandconv.lab.run.directory import RESULT
 from prorandconv.lab.study import efficiency
-from prorandconv.lab.study.scenario import Scenario
+from prorandconv.lab.study.scenario import Scenario, Scenarios
+from prorandconv.lab.study.settings import Settings
 from prorandconv.lab.study.studies import STUDIES
 from prorandconv.lab.study.table import Table
 
@@ -167,3 +168,18 @@ def test_the_networks_of_usps_are_measured_on_every_drawing(run, mini, tmp_path)
     for row in whole.rows:
         assert drawn.values(row, "32") == whole.values(row, whole.columns[0])
         assert all(value is not None for name in drawn.columns for value in drawn.values(row, name))
+
+
+def test_accuracies_of_runs_that_are_done_stand_beside_their_costs(write_run, tmp_path):
+    settings = Settings(benchmark="digits-mini", epochs=4, seeds=1)
+    scenario = Scenarios.of(settings, "digits").usable[0]
+    rows = scenario.rows("Table 5")
+    assert efficiency._accuracies(scenario, rows, tmp_path) == ()
+    path = write_run(tmp_path, "erm") / "result.json"
+    result = json.loads(path.read_text())
+    targets = result["best_validation"]["targets"]
+    targets |= dict.fromkeys(("mnist_m_like", "numbers"), targets["fonts"])
+    path.write_text(json.dumps(result))
+    (table,) = efficiency._accuracies(scenario, rows, tmp_path)
+    assert table.values("ERM", "accuracy") == ((30 + 3 * 40) / 4,)
+    assert table.values("RandConv w/o KLD", "accuracy") == (None,)

@@ -84,7 +84,7 @@ def test_the_generator_decides_the_losses_and_the_networks_is_left_alone(name, i
         before, generator = torch.get_rng_state(), torch.Generator().manual_seed(seed)
         learner.begin_epoch(1, Source(batch), generator, lambda: None)
         rounds = learner.step(batch, generator)
-        found.append([float(loss) for losses in rounds for loss in losses.values()])
+        found.append([loss.item() for losses in rounds for loss in losses.values()])
         assert torch.equal(torch.get_rng_state(), before)
     assert found[0] == found[1] != found[2]
 

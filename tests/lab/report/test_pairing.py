@@ -95,3 +95,22 @@ def test_runs_that_differ_only_in_how_often_targets_are_measured_are_compared(ma
     (found,) = compared(one, two)
     assert found.second == f"erm, run {two.name}"
     assert {row.difference for row in found.targets} == {0.0}
+
+
+def test_segmentation_is_compared_by_overlap(small_segmentation, tmp_path):
+    configs = [small_segmentation(name, epochs=1, test_images=4) for name in ("erm", "ours-move")]
+    results = [train(one, Execution(runs=tmp_path, quiet=True)) for one in configs]
+    (found,) = compared(*(one.directory(tmp_path) for one in configs))
+    assert found.score == "mIoU"
+    by_name = {row.name: row for row in found.targets}
+    for name, stored in results[0]["best_validation"]["targets"].items():
+        other = results[1]["best_validation"]["targets"][name]["miou"]
+        row = by_name[name]
+        assert (row.images, row.first, row.second) == (
+            4,
+            pytest.approx(stored["miou"]),
+            pytest.approx(other),
+        )
+        assert row.by_image[0] <= row.difference + 1e-9
+        assert row.by_image[1] >= row.difference - 1e-9
+    assert len(found.classes) > 1

@@ -152,8 +152,8 @@ class Compare:
     Runs that differ in nothing but the seed are taken together. Every network classifies the
     images of all common targets again. "By image" is the 95 % interval of the difference for
     other images of the same kind and these networks (Bonett and Price's, for paired
-    proportions); "by seed" the one for other seeds (Student's t, from three seeds on; else the
-    differences).
+    proportions; of segmentation, by mIoU, a bootstrap over scenes); "by seed" the one for other
+    seeds (Student's t, from three seeds on; else the differences).
     """
 
     runs: Annotated[
@@ -190,7 +190,7 @@ def _print(one: PairedComparison, out: Console) -> None:
 
     out.print(f"A: {one.first}\nB: {one.second}")
     seeds = ", ".join(f"{a}" if a == b else f"{a} and {b}" for a, b in one.seeds)
-    out.print(f"accuracy in %, B - A in points with 95 % intervals; seeds: {seeds}")
+    out.print(f"{one.score} in %, B - A in points with 95 % intervals; seeds: {seeds}")
     for note in one.notes:
         out.print(note)
     out.print()

@@ -61,16 +61,20 @@ class Hash(Protocol):
 
 @dataclass(frozen=True)
 class Decoded:
-    """The pixels of a file."""
+    """What reading a file has shown."""
 
     pixels: Tensor
-    """uint8 ``(1, H, W)`` for grey, ``(3, H, W)`` for colour"""
+    """uint8 ``(1, H, W)`` for grey, ``(3, H, W)`` for colour; empty if it cannot be decoded"""
     conversion: str = ""
     """what had to be done to a file that is neither 8-bit grey nor 8-bit RGB"""
     turned: bool = False
     """whether they were turned as the file's EXIF orientation says"""
     labels: Mapping[int, int] = field(default_factory=dict)
     """of a scene that was read to be hashed: the number of pixels of each class"""
+    content: str = ""
+    """a hash of its bytes, if it was read to be hashed"""
+    problem: str = ""
+    """why it cannot be decoded"""
 
 
 def decode(path: Path | str, hashing: Hash | None = None, *, upright: bool = False) -> Decoded:

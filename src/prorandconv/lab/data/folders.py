@@ -11,12 +11,12 @@ from typing import ClassVar, Generic, TypeVar
 
 from ..errors import DataError, did_you_mean
 from .benchmark import PHOTO_RECIPE, Benchmark, CheckReport, Counts, Domain, Published, Recipe
-from .decoding import SUFFIXES
+from .decoding import SUFFIXES, Decoded
 from .images import Images
 from .inspection import inspect, verified
 from .samples import ImageFormat, Samples
 from .splits import PublishedList, Split, find_lists, stratified_split
-from .stores import File, FileState, ImageFile, Options
+from .stores import File, ImageFile, Options
 
 _NOT_DATA = frozenset({"thumbs.db", "desktop.ini"})
 
@@ -156,7 +156,7 @@ class FileDomain(Domain, Generic[AnyFile]):
     def samples(self, files: Sequence[AnyFile], split: Split) -> Samples:
         """Samples of files."""
 
-    def remarks(self, states: Sequence[FileState]) -> tuple[list[str], list[str]]:
+    def remarks(self, states: Sequence[Decoded]) -> tuple[list[str], list[str]]:
         """Further problems and notes about what is in the files."""
         return [], []
 

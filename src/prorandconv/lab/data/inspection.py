@@ -13,15 +13,16 @@ from typing import TypeVar
 from ..errors import DataError
 from ..files import cache_folder, write_text
 from ..progress import progress
+from .decoding import Decoded
 from .splits import fingerprint
-from .stores import File, FileState, Options, read_files
+from .stores import NOTHING, File, Options, read_files
 
 AnyFile = TypeVar("AnyFile", bound=File)
 
 
 def inspect(
     files: Sequence[AnyFile], size: int | None, options: Options, *, title: str
-) -> dict[AnyFile, FileState]:
+) -> dict[AnyFile, Decoded]:
     """Read and decode everything once; what has room in the cache is kept decoded.
 
     Args:
@@ -34,9 +35,9 @@ def inspect(
     with progress(f"decoding {title}", len(files), unit="images") as advance:
         decoded = read_files(files, size, workers=options.processes, hashed=True)
         for file, state in zip(files, decoded, strict=True):
-            if state.pixels is not None:
+            if not state.problem:
                 options.cache.offer(replace(file, content=state.content), size, state.pixels)
-            states[file] = replace(state, pixels=None)
+            states[file] = replace(state, pixels=NOTHING)
             advance(1)
     return states
 
@@ -86,7 +87,7 @@ def verified(
     return [replace(file, content=found[file][0], labels=found[file][1]) for file in files]
 
 
-def _report(states: dict[AnyFile, FileState], title: str) -> None:
+def _report(states: dict[AnyFile, Decoded], title: str) -> None:
     """Warn of converted images; raise an error that names broken ones."""
     if converted := [(file, state) for file, state in states.items() if state.conversion]:
         first, how = converted[0]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from ..errors import DataError
 from .benchmark import Benchmark, Counts, Domain, Published, Recipe
-from .decoding import SUFFIXES
+from .decoding import SUFFIXES, Decoded
 from .folders import FileDomain, images_in, photo_format
 from .masks import LabelIds, MaskEncoding
 from .scenes import Scenes, absent_classes, shares, total
 from .splits import Split, block_split
-from .stores import FileState, Options, SceneFile
+from .stores import Options, SceneFile
 
 ROBUSTNET_RECIPE = Recipe(
     image_size=768,
@@ -94,7 +94,7 @@ class SceneDomain(FileDomain[SceneFile]):
         """Count the scenes; which classes are in them is not looked at."""
         return {part: (len(self.files()),) for part in self.parts()}
 
-    def remarks(self, states: Sequence[FileState]) -> tuple[list[str], list[str]]:
+    def remarks(self, states: Sequence[Decoded]) -> tuple[list[str], list[str]]:
         """The pixels of each class, and of a user's own scenes a class that never occurs."""
         labels = total(state.labels for state in states)
         absent = absent_classes(labels, self.classes) if self.upright else ""

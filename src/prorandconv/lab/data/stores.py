@@ -218,27 +218,12 @@ class SceneFile(File):
         return Decoded(pixels, picture.conversion, picture.turned, present)
 
 
-@dataclass(frozen=True)
-class FileState:
-    """What reading a file has shown."""
-
-    pixels: Tensor | None = None
-    """None if the file is broken"""
-    content: str = ""
-    """a hash of its bytes"""
-    conversion: str = ""
-    """what is done with a file that is not 8-bit grey or RGB"""
-    turned: bool = False
-    """whether it was turned as its EXIF orientation says"""
-    labels: Mapping[int, int] = field(default_factory=dict)
-    """of a scene, the number of pixels of each class"""
-    problem: str = ""
-    """why it cannot be decoded"""
+NOTHING = torch.empty(0, dtype=torch.uint8)
 
 
 def read_files(
     files: Sequence[File], size: int | None, *, workers: int, hashed: bool = False
-) -> Iterator[FileState]:
+) -> Iterator[Decoded]:
     """Decode files, in worker processes unless there are only few.
 
     Args:
@@ -265,7 +250,7 @@ def read_files(
 
 
 @dataclass(frozen=True)
-class _Files(Dataset[FileState]):
+class _Files(Dataset[Decoded]):
     files: Sequence[File]
     size: int | None
     hashed: bool
@@ -273,31 +258,27 @@ class _Files(Dataset[FileState]):
     def __len__(self) -> int:
         return len(self.files)
 
-    def __getitem__(self, position: int) -> FileState:
+    def __getitem__(self, position: int) -> Decoded:
         hashing = hashlib.sha256() if self.hashed else None
         try:
             found = self.files[position].read(hashing)
         except (DataError, OSError) as error:
-            return FileState(problem=str(error))
-        pixels = found.pixels
+            return Decoded(NOTHING, problem=str(error))
         if self.size is not None:
-            pixels = resize(pixels[None], self.size)[0]
-        content = hashing.hexdigest()[:32] if hashing else ""
-        return FileState(pixels, content, found.conversion, found.turned, found.labels)
+            found = replace(found, pixels=resize(found.pixels[None], self.size)[0])
+        return found if hashing is None else replace(found, content=hashing.hexdigest()[:32])
 
 
-def _packed(states: list[FileState]) -> tuple[list[tuple[FileState, torch.Size]], Tensor]:
+def _packed(states: list[Decoded]) -> tuple[list[tuple[Decoded, torch.Size]], Tensor]:
     """Pixels end to end: one tensor, so one shared file, for a batch."""
-    none = torch.empty(0, dtype=torch.uint8)
-    pixels = [none if state.pixels is None else state.pixels for state in states]
-    bare = [(replace(s, pixels=None), p.shape) for s, p in zip(states, pixels, strict=True)]
-    return bare, torch.cat([one.reshape(-1) for one in pixels])
+    bare = [(replace(state, pixels=NOTHING), state.pixels.shape) for state in states]
+    return bare, torch.cat([state.pixels.reshape(-1) for state in states])
 
 
-def _unpacked(states: list[tuple[FileState, torch.Size]], pixels: Tensor) -> Iterator[FileState]:
+def _unpacked(states: list[tuple[Decoded, torch.Size]], pixels: Tensor) -> Iterator[Decoded]:
     parts = torch.split(pixels, [shape.numel() for _, shape in states])
     for (state, shape), part in zip(states, parts, strict=True):
-        yield state if state.problem else replace(state, pixels=part.view(shape))
+        yield replace(state, pixels=part.view(shape))
 
 
 class FileStore:
@@ -333,8 +314,8 @@ class FileStore:
                 for file, pixels in zip(files, batch, strict=True)
             ]
 
-    def _decoded(self, file: File, state: FileState) -> Tensor:
-        if state.pixels is None:
+    def _decoded(self, file: File, state: Decoded) -> Tensor:
+        if state.problem:
             raise DataError(state.problem)
         self.options.cache.offer(file, self.size, state.pixels)
         return state.pixels

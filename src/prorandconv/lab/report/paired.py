@@ -14,27 +14,104 @@ from scipy.special import ndtri
 from torch import Tensor
 
 from ...errors import ProRandConvError
-from ..data import Images
+from ..data import Samples
 from ..data.images import labelled
 from ..progress import progress
 from ..run.directory import RESULT
-from ..run.evaluation import Targets, classified
+from ..run.evaluation import Targets, classified, confusions
 from ..run.stored import read_result
 from ..run.trained import Trained, load_trained
 from ..study.table import CONFIDENCE, Estimate
 from .compare import label
 
 Interval = tuple[float, float]
+DRAWS = 1000
+"""Of the bootstrap over scenes."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Which images of a target a method's networks got right."""
+    """Which images of a target a method's networks classified correctly."""
 
     right: Tensor
     """booleans (seeds, images)"""
     labels: Tensor
     """the images' classes"""
+
+    @property
+    def images(self) -> int:
+        """How many images there are."""
+        return len(self.labels)
+
+    def scores(self) -> Tensor:
+        """The accuracy of each seed in %, (seeds)."""
+        return 100 * self.right.double().mean(1)
+
+    def of_class(self, index: int) -> Judged | None:
+        """The images of a class; None if there is none."""
+        chosen = self.labels == index
+        return Judged(self.right[:, chosen], self.labels[chosen]) if chosen.any() else None
+
+    @classmethod
+    def over_seeds(cls, parts: Sequence[Judged]) -> Judged:
+        """The same images by several seeds."""
+        return cls(torch.cat([one.right for one in parts]), parts[0].labels)
+
+    @classmethod
+    def over_images(cls, parts: Sequence[Judged]) -> Judged:
+        """Several sets of images by the same seeds."""
+        labels = torch.cat([one.labels for one in parts])
+        return cls(torch.cat([one.right for one in parts], 1), labels)
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """Confusion counts of each scene of a target; scores are mIoU, or IoU of one class."""
+
+    counts: Tensor
+    """(seeds, scenes, classes, classes)"""
+    index: int | None = None
+    """the class; None: all that occur"""
+
+    @property
+    def images(self) -> int:
+        """How many scenes there are."""
+        return self.counts.shape[1]
+
+    def scores(self, weights: Tensor | None = None) -> Tensor:
+        """The score of each seed in %, (seeds), over all scenes together.
+
+        Args:
+            weights: how often each scene counts, (draws, scenes); the scores are (draws, seeds).
+        """
+        if weights is None:
+            total = self.counts.double().sum(1)
+        else:
+            total = torch.einsum("bn,snij->bsij", weights.double(), self.counts.double())
+        rows, inside = total.sum(-1), total.diagonal(dim1=-2, dim2=-1)
+        overlap = 100 * inside / (rows + total.sum(-2) - inside).clamp(min=1)
+        if self.index is not None:
+            return overlap[..., self.index]
+        occurs = rows > 0
+        return (overlap * occurs).sum(-1) / occurs.sum(-1).clamp(min=1)
+
+    def of_class(self, index: int) -> Overlaps | None:
+        """The same counts, by the IoU of a class; None if it does not occur."""
+        return Overlaps(self.counts, index) if self.counts[:, :, index].any() else None
+
+    @classmethod
+    def over_seeds(cls, parts: Sequence[Overlaps]) -> Overlaps:
+        """The same scenes by several seeds."""
+        return cls(torch.cat([one.counts for one in parts]))
+
+    @classmethod
+    def over_images(cls, parts: Sequence[Overlaps]) -> Overlaps:
+        """Several sets of scenes by the same seeds."""
+        return cls(torch.cat([one.counts for one in parts], 1))
+
+
+Measured = Any
+"""Judged or Overlaps, the same for all that is compared."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +137,7 @@ class Difference:
 
 
 def by_target(
-    first: Mapping[str, Judged], second: Mapping[str, Judged], averaged: Sequence[str]
+    first: Mapping[str, Measured], second: Mapping[str, Measured], averaged: Sequence[str]
 ) -> list[Difference]:
     """The difference on each target, and on their average.
 
@@ -76,7 +153,7 @@ def by_target(
 
 
 def by_class(
-    first: Mapping[str, Judged], second: Mapping[str, Judged], classes: Sequence[str]
+    first: Mapping[str, Measured], second: Mapping[str, Measured], classes: Sequence[str]
 ) -> list[Difference]:
     """The difference on each class that has images, over all targets together.
 
@@ -85,40 +162,50 @@ def by_class(
         second: the other, on the same images and seeds.
         classes: their names.
     """
-    own, other = _joined(first), _joined(second)
+    sets = [list(first.values()), list(second.values())]
+    own, other = (type(one[0]).over_images(one) for one in sets)
     rows = []
     for index, name in enumerate(classes):
-        chosen = own.labels == index
-        if chosen.any():
-            pair = tuple(Judged(j.right[:, chosen], j.labels[chosen]) for j in (own, other))
+        pair = own.of_class(index), other.of_class(index)
+        if pair[0] is not None and pair[1] is not None:
             rows.append(_difference(name, [(pair[0], pair[1])]))
     return rows
 
 
-def _joined(judged: Mapping[str, Judged]) -> Judged:
-    sets = list(judged.values())
-    return Judged(torch.cat([j.right for j in sets], 1), torch.cat([j.labels for j in sets]))
-
-
-def _difference(name: str, pairs: Sequence[tuple[Judged, Judged]]) -> Difference:
+def _difference(name: str, pairs: Sequence[tuple[Measured, Measured]]) -> Difference:
     """The mean over sets of images, each counting the same."""
     for one, other in pairs:
-        if one.right.shape != other.right.shape:
-            raise ProRandConvError.about(
-                name, tuple(other.right.shape), f"(seeds, images) {tuple(one.right.shape)}"
-            )
-    firsts = torch.stack([one.right.double().mean(1) for one, _ in pairs]).mean(0)
-    seconds = torch.stack([other.right.double().mean(1) for _, other in pairs]).mean(0)
-    seeds = tuple((100 * (seconds - firsts)).tolist())
+        own, got = ((len(each.scores()), each.images) for each in (one, other))
+        if own != got:
+            raise ProRandConvError.about(name, got, f"(seeds, images) {own}")
+    firsts = torch.stack([one.scores() for one, _ in pairs]).mean(0)
+    seconds = torch.stack([other.scores() for _, other in pairs]).mean(0)
+    seeds = tuple((seconds - firsts).tolist())
+    interval = _image_interval if isinstance(pairs[0][0], Judged) else _scene_interval
     return Difference(
         name,
-        sum(len(one.labels) for one, _ in pairs),
-        100 * float(firsts.mean()),
-        100 * float(seconds.mean()),
-        _image_interval(pairs),
+        sum(one.images for one, _ in pairs),
+        float(firsts.mean()),
+        float(seconds.mean()),
+        interval(pairs),
         seeds,
         Estimate.of(seeds).interval,  # type: ignore[union-attr]
     )
+
+
+def _scene_interval(pairs: Sequence[tuple[Overlaps, Overlaps]]) -> Interval:
+    """Bootstrap interval (percentiles) of the difference over other scenes of the same kind."""
+    generator = torch.Generator().manual_seed(0)
+    differences = torch.zeros(DRAWS, dtype=torch.float64)
+    for one, other in pairs:
+        drawn = torch.randint(one.images, (DRAWS, one.images), generator=generator)
+        weights = torch.zeros(DRAWS, one.images, dtype=torch.float64)
+        weights.scatter_add_(1, drawn, torch.ones_like(weights))
+        gains = other.scores(weights) - one.scores(weights)
+        differences += gains.mean(1) / len(pairs)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = torch.quantile(differences, torch.tensor([tail, 1 - tail]).double()).tolist()
+    return low, high
 
 
 def _image_interval(pairs: Sequence[tuple[Judged, Judged]]) -> Interval:
@@ -156,6 +243,8 @@ class PairedComparison:
     targets: tuple[Difference, ...]
     classes: tuple[Difference, ...]
     notes: tuple[str, ...]
+    score: str = "accuracy"
+    """what the figures are, for people"""
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -167,15 +256,14 @@ class Group:
     """Runs that differ in nothing but the seed, and what they got right."""
 
     name: str
-    judged: Mapping[int, Mapping[str, Judged]]
+    judged: Mapping[int, Mapping[str, Measured]]
     """by seed and target"""
 
-    def stacked(self, seeds: Sequence[int]) -> dict[str, Judged]:
-        """What these seeds got right, by target."""
-        first = self.judged[seeds[0]]
+    def stacked(self, seeds: Sequence[int]) -> dict[str, Measured]:
+        """What these seeds found, by target."""
         return {
-            name: Judged(torch.cat([self.judged[s][name].right for s in seeds]), one.labels)
-            for name, one in first.items()
+            name: type(one).over_seeds([self.judged[seed][name] for seed in seeds])
+            for name, one in self.judged[seeds[0]].items()
         }
 
 
@@ -206,11 +294,11 @@ def compare_runs(
     judged = []
     with progress("classifying", len(loaded) * len(targets.names), unit="domains") as advance:
         for name, seeds in groups.items():
-            found: dict[int, dict[str, Judged]] = {}
+            found: dict[int, dict[str, Measured]] = {}
             for seed, one in seeds.items():
                 found[seed] = {}
                 for target in targets.names:
-                    found[seed][target] = _judged(one, labelled(targets[target]))
+                    found[seed][target] = _measured(one, targets[target])
                     advance(1)
             judged.append(Group(name, found))
     return [_compared(judged[0], g, targets.averaged, first.classes) for g in judged[1:]]
@@ -258,8 +346,12 @@ def _weights(run: Path) -> str:
     return str(read_result(result)["data"].get("weights", "")) if result.exists() else ""
 
 
-def _judged(one: Trained, images: Images) -> Judged:
-    found = classified(one.network, images, device=one.device, precision=one.config.precision)
+def _measured(one: Trained, samples: Samples) -> Judged | Overlaps:
+    how: dict[str, Any] = {"device": one.device, "precision": one.config.precision}
+    if one.config.task == "segmentation":
+        return Overlaps(confusions(one.network, samples, **how)[None])
+    images = labelled(samples)
+    found = classified(one.network, images, **how)
     return Judged((found == images.labels)[None], images.labels)
 
 
@@ -286,4 +378,5 @@ def _compared(
         tuple(by_target(one, two, averaged)),
         tuple(by_class(one, two, classes)),
         tuple(notes),
+        "accuracy" if isinstance(one[next(iter(one))], Judged) else "mIoU",
     )

@@ -58,6 +58,26 @@ def classified(
     return torch.cat([found for found, _ in pairs])
 
 
+def confusions(
+    network: nn.Module,
+    scenes: Samples,
+    *,
+    device: torch.device | str = "cpu",
+    precision: str = "32-true",
+) -> Tensor:
+    """Confusion counts of each scene, int64 ``(N, classes, classes)``, in the stored order.
+
+    Arguments are those of :func:`evaluate`.
+    """
+    count, task = len(scenes.classes), get_task("segmentation")
+    made = []
+    for found, labels in _compared(network, scenes, task, device, precision, lambda: None):
+        known = labels >= 0
+        pairs = labels[known] * count + found[known]
+        made.append(torch.bincount(pairs, minlength=count * count).view(count, count))
+    return torch.stack(made)
+
+
 def _compared(
     network: nn.Module,
     samples: Samples,

@@ -155,13 +155,7 @@ class Run:
         """Go once through the training images, or through what is left of them, and measure."""
         began = time.monotonic()
         try:
-            for batch in self.batches():
-                self.pending.append(self.step(batch))
-                if len(self.pending) >= STEPS_BETWEEN_CHECKS:
-                    self.read_losses()
-                self.display.step(self.state.progress, self.total_steps)
-                self.tick()
-            self.read_losses()
+            self.take_steps()
         except NotFiniteError as error:
             self.return_to_checkpoint(error)
             return
@@ -169,6 +163,16 @@ class Run:
         self.end_epoch()
         self.ranks.on_first(partial(self.write_epoch, trained - began, time.monotonic() - trained))
         self.display.epoch(self.state.progress.history[-1])
+
+    def take_steps(self) -> None:
+        """Learn from the mini-batches that are left of the current epoch."""
+        for batch in self.batches():
+            self.pending.append(self.step(batch))
+            if len(self.pending) >= STEPS_BETWEEN_CHECKS:
+                self.read_losses()
+            self.display.step(self.state.progress, self.total_steps)
+            self.tick()
+        self.read_losses()
 
     def batches(self) -> Iterator[Batch]:
         """The mini-batches that are left of the current epoch."""

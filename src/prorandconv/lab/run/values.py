@@ -172,11 +172,18 @@ def code_content(*names: str) -> str | None:
 @cache
 def _source(thing: Any, name: str) -> str:
     """The source of a class with its bases, or of a function, and of the module that names it."""
-    places = [sys.modules[name.partition(":")[0]].__file__]
+    places = [getattr(sys.modules[name.partition(":")[0]], "__file__", None)]
     for one in getattr(thing, "__mro__", [thing]):
         module = getattr(one, "__module__", "").partition(".")[0]
         if module not in ("builtins", "torch", "abc", "prorandconv"):
             with suppress(TypeError, OSError):  # of an object without a file
                 places.append(inspect.getfile(one))
-    files = sorted({Path(place) for place in places if place}, key=lambda path: path.name)
-    return digest(*(digest(path.read_bytes()) for path in files))
+    paths = {Path(place) for place in places if place and Path(place).is_file()}
+    files = sorted(paths, key=lambda path: path.name)
+    try:
+        contents = [path.read_bytes() for path in files] or [inspect.getsource(thing).encode()]
+    except (TypeError, OSError) as error:
+        raise ProRandConvError.about(
+            "code", name, "something in a file that can be read"
+        ) from error
+    return digest(*map(digest, contents))

@@ -20,11 +20,13 @@ from ..models import macs
 from ..paper import Row
 from ..progress import progress
 from ..run.config import RunConfig
+from ..run.directory import RESULT
 from ..run.environment import device_of
+from ..run.stored import read_result
 from .estimate import Step
 from .scenario import Scenario
 from .settings import Settings
-from .table import Cell, Table
+from .table import Cell, Table, mean_of_all
 
 ROUNDS = 5
 STEPS = 15
@@ -62,7 +64,33 @@ def measure(settings: Settings, runs: Path, accelerator: str) -> tuple[Table, ..
         write_text(path, json.dumps(stored, indent=1) + "\n")
     stored = json.loads(path.read_text())
     where = f"{scenario.network}, mini-batches of 64 images of {benchmark.image_size} pixels"
-    return _tables(rows, stored["figures"], where, stored["device"])
+    accuracies = _accuracies(scenario, rows, runs)
+    return (*_tables(rows, stored["figures"], where, stored["device"]), *accuracies)
+
+
+def _accuracies(scenario: Scenario, rows: Sequence[Row], runs: Path) -> tuple[Table, ...]:
+    """The table's column of accuracies, from runs that other studies have done; none: no table."""
+    seeds = scenario.settings.all_seeds
+    cells, known = {}, False
+    for row in rows:
+        values: list[float | None] = []
+        for seed in seeds if scenario.usable else ():
+            readings = scenario.single(row)
+            paths = [replace(one.config, seed=seed).directory(runs) / RESULT for one in readings]
+            results = [read_result(path) if path.exists() else None for path in paths]
+            pairs = zip(readings, results, strict=True)
+            values.append(mean_of_all([None if r is None else one.value(r) for one, r in pairs]))
+        known |= any(value is not None for value in values)
+        cells[row.name, "accuracy"] = Cell(tuple(values), row.values.get("accuracy"))
+    if not known:
+        return ()
+    title = "Accuracy on unseen domains of the same methods, from the runs that are done"
+    names = tuple(row.name for row in rows)
+    notes = ("`prorandconv study digits` does most of these runs", *scenario.notes)
+    table = Table(
+        "efficiency-accuracy", title, "Table 5", names, ("accuracy",), seeds, cells, notes=notes
+    )
+    return (table,)
 
 
 def _named(row: Row) -> Row:

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import DataError
 from ...files import reading
 from ..benchmark import Benchmark, Domain, Published
-from ..decoding import list_images
+from ..decoding import Decoded, list_images
 from ..folders import folder_of, photo_format
 from ..masks import (
     CITYSCAPES_CLASSES,
@@ -26,7 +26,7 @@ from ..masks import (
 )
 from ..scene_folders import ROBUSTNET_RECIPE, SceneDomain, scene_benchmark
 from ..splits import Split
-from ..stores import FileState, Options, SceneFile
+from ..stores import Options, SceneFile
 
 UNFIT = frozenset((15188, 17705, *range(20801, 20861)))
 """Scenes of GTAV to leave out: two are blank, sixty have masks of other sizes."""
@@ -133,7 +133,7 @@ class Source(Streets):
         everything = Streets.pairs(self)
         return {name: pair for name, pair in everything.items() if _number(name) not in UNFIT}
 
-    def remarks(self, states: Sequence[FileState]) -> tuple[list[str], list[str]]:
+    def remarks(self, states: Sequence[Decoded]) -> tuple[list[str], list[str]]:
         """What is left out; see :meth:`SceneDomain.remarks`."""
         problems, notes = Streets.remarks(self, states)
         note = f"{len(UNFIT)} scenes are left out, blank or with masks of other sizes"
