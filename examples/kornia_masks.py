@@ -27,7 +27,7 @@ print(
     "coins that were not there"
 )
 
-again = pipeline(images, masks, draw=pipeline._params)
+again = pipeline(images, masks, params=pipeline._params)
 print("the same again:", torch.equal(changed, again[0]) and torch.equal(moved, again[1]))
-later = pipeline(masks, draw=pipeline._params, data_keys=["mask"])
+later = pipeline(masks, params=pipeline._params, data_keys=["mask"])
 print("masks alone, later:", torch.equal(moved, later))

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torchvision import tv_tensors
 from torchvision.transforms import v2
 
-from prorandconv import ProRandConv, ProRandConvError
+from prorandconv import Options, ProRandConv, ProRandConvError
 from prorandconv.functional import displacement, warp_labels
 
 SIZE = (96, 128)
@@ -41,12 +42,12 @@ def augment():
 
 def test_masks_move_as_the_draw_says_and_stay_masks(augment):
     sample = {"image": image(), "mask": rectangle(BOX), "instances": rectangle(BOX, torch.bool)}
-    params = augment.draw(sample["image"])
-    moved = augment(sample, draw=params)
+    draw = augment.draw(sample["image"])
+    moved = augment(sample, draw=draw)
     for name in ("mask", "instances"):
         mask = sample[name].as_subclass(torch.Tensor)
         assert type(moved[name]) is type(sample[name])
-        assert torch.equal(moved[name].as_subclass(torch.Tensor), warp_labels(mask, params))
+        assert torch.equal(moved[name].as_subclass(torch.Tensor), warp_labels(mask, draw))
     assert not torch.equal(moved["mask"], sample["mask"])
     assert not torch.equal(moved["image"], sample["image"])
 
@@ -60,18 +61,19 @@ def test_labels_stay_by_default():
 
 def test_a_replayed_draw_moves_labels_that_come_without_images(augment):
     sample = (image(), rectangle(BOX))
-    params = augment.draw(sample[0])
-    assert torch.equal(augment(sample[1], draw=params), augment(*sample, draw=params)[1])
+    draw = augment.draw(sample[0])
+    assert torch.equal(augment(sample[1], draw=draw), augment(*sample, draw=draw)[1])
     with pytest.raises(ProRandConvError, match=r"^x: got \['Mask'\], expected images beside them"):
         augment(sample[1])
 
 
 def test_the_transforms_padding_and_ignore_index_count():
     x, mask = image(), tv_tensors.Mask(torch.zeros(SIZE, dtype=torch.int64))
-    params = ProRandConv(offsets=(2.0, 2.0), repeats=9).draw(x)
-    outside = ProRandConv(labels="warp", ignore_index=-1)(x, mask, draw=params)[1]
+    draw = ProRandConv(offsets=(2.0, 2.0), repeats=9).draw(x)
+    outside = ProRandConv(labels="warp", ignore_index=-1)(x, mask, draw=draw)[1]
     assert outside.unique().tolist() == [-1, 0]
-    reflected = ProRandConv(labels="warp", padding="reflect")(x, mask, draw=params)[1]
+    draw = replace(draw, options=Options(padding="reflect"))
+    reflected = ProRandConv(labels="warp")(x, mask, draw=draw)[1]
     assert reflected.unique().tolist() == [0]
 
 
@@ -121,12 +123,12 @@ class TestBoxes:
         self, augment, kind
     ):
         x = image()
-        params = augment.draw(x)
-        upright = augment(x, boxes(kind="XYXY"), draw=params)[1]
+        draw = augment.draw(x)
+        upright = augment(x, boxes(kind="XYXY"), draw=draw)[1]
         for angle in (0.0, 30.0):
             given = boxes([[60.0, 45.0, 60.0, 50.0, angle]], "CXCYWHR", clamping_mode=None)
             given = v2.functional.convert_bounding_box_format(given, new_format=kind)
-            moved = augment(x, given, draw=params)[1]
+            moved = augment(x, given, draw=draw)[1]
             assert moved.format.value == kind
             centred = v2.functional.convert_bounding_box_format(moved, new_format="CXCYWHR")[0]
             assert centred[4].item() == pytest.approx(angle, abs=1e-2)
@@ -154,11 +156,11 @@ class TestKeyPoints:
 
     def test_a_point_goes_where_the_displacement_leads_back_to_it(self, augment):
         x = image()
-        params = augment.draw(x)
+        draw = augment.draw(x)
         given = torch.rand(50, 2) * torch.tensor([80.0, 60.0]) + 20
-        moved = augment(x, self.points(given), draw=params)[1]
+        moved = augment(x, self.points(given), draw=draw)[1]
         assert isinstance(moved, tv_tensors.KeyPoints)
-        field, (column, row) = displacement(params), moved.as_subclass(torch.Tensor).T
+        field, (column, row) = displacement(draw), moved.as_subclass(torch.Tensor).T
         grid = torch.stack(((2 * column + 1) / SIZE[1] - 1, (2 * row + 1) / SIZE[0] - 1), -1)
         back = torch.nn.functional.grid_sample(
             field[None], grid[None, None], align_corners=False
@@ -179,28 +181,29 @@ class TestKeyPoints:
     def test_points_of_a_batch_move_with_their_own_image(self, options):
         x, given = image(4), torch.rand(4, 7, 2) * 60 + 20
         augment = ProRandConv(labels="warp", offsets=(1.0, 1.0), repeats=6, **options)
-        params = augment.draw(x)
-        moved = augment(x, self.points(given), draw=params)[1]
-        chosen = range(4) if params.selected is None else params.selected.tolist()
+        draw = augment.draw(x)
+        moved = augment(x, self.points(given), draw=draw)[1]
         for n in range(4):
-            one = params.split()[n if params.per_image else 0]
-            one = replace(one, selected=None, batch=None)
-            alone = augment(x[n], self.points(given[n]), draw=one)[1] if n in chosen else given[n]
+            alone = augment(x[n], self.points(given[n]), draw=draw[n])[1]
             assert torch.allclose(moved[n], alone, atol=1e-3)
         with pytest.raises(ProRandConvError, match=r"^labels: .*count the 4 images"):
-            augment(x, self.points(given[0]), draw=params)
+            augment(x, self.points(given[0]), draw=draw)
 
 
 def test_labels_that_do_not_fit_are_refused_by_name(augment):
     with pytest.raises(ProRandConvError, match=r"^Mask: got 'a size of \(8, 8\)', expected the im"):
         augment(image(), tv_tensors.Mask(torch.zeros(8, 8, dtype=torch.uint8)))
-    with pytest.raises(ProRandConvError, match=r"^x: got .*plain tensor of integers.*Mask"):
-        augment(image(), torch.zeros(SIZE, dtype=torch.int64))
+    plain = torch.randn(3, *SIZE)
+    unmarked = (torch.zeros(SIZE, dtype=torch.int64), torch.zeros(SIZE), np.zeros(SIZE, np.uint8))
+    for mask in unmarked:
+        for beside in (image(), plain):
+            with pytest.raises(ProRandConvError, match=r"^x: got .a plain .*tv_tensors.Mask"):
+                augment(beside, mask)
     with pytest.raises(ProRandConvError, match=r"^labels: got 'torch.float32"):
         augment(image(), tv_tensors.Mask(torch.zeros(SIZE)))
     with pytest.raises(ProRandConvError, match=r"^labels: got 'follow', expected one of"):
         ProRandConv(labels="follow")
-    with pytest.raises(ProRandConvError, match=r"^ignore_index: got 2.5, expected a whole number"):
+    with pytest.raises(ProRandConvError, match=r"^ignore_index: got 2.5, expected an integer"):
         ProRandConv(ignore_index=2.5)
     with pytest.raises(ProRandConvError, match=r"^shared_offsets: got 'yes', expected one of"):
         ProRandConv(shared_offsets="yes")
@@ -214,6 +217,7 @@ def test_an_empty_batch_has_no_labels_to_move(mode, shape):
     assert moved.shape == masks.shape
 
 
-def test_class_labels_pass_through(augment):
-    target = torch.tensor([1, 2, 3, 4])
-    assert augment(image(4), target)[1] is target
+def test_other_targets_pass_through(augment):
+    targets = {"label": torch.tensor([1, 2]), "area": torch.rand(7), "weight": torch.tensor(0.5)}
+    result = augment({"image": image(2), **targets})
+    assert all(result[name] is target for name, target in targets.items())

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from prorandconv import Draw, ProRandConv, ProRandConvError, RandConv
-from prorandconv.functional import displacement, pro_rand_conv
+from prorandconv import Draw, Options, ProRandConv, ProRandConvError, RandConv
+from prorandconv.functional import apply, displacement
 
 SIZE = (12, 16)
 
@@ -15,7 +15,7 @@ def one_tap(dy, dx, repeats=1, **parts):
     """A draw whose only tap, up to a pixel off the centre, moves the picture."""
     weight = torch.zeros(3, 3, 3, 3)
     weight[:, :, 1 + dy, 1 + dx] = torch.randn(3, 3)
-    return Draw(weight, None, None, None, repeats, size=SIZE, **parts)
+    return Draw(weight=weight, repeats=repeats, size=SIZE, **parts)
 
 
 def coordinates(size):
@@ -43,12 +43,12 @@ def test_an_off_centre_tap_moves_the_picture_by_one_pixel_a_repetition(shift):
 
 
 def test_taps_count_by_their_magnitude_over_channels():
-    params = one_tap(0, 0)
-    params.weight.zero_()
-    params.weight[0, 1, 1, 2], params.weight[2, 0, 1, 2] = -2.0, 1.0
-    params.weight[1, 1, 1, 1] = 1.0
+    draw = one_tap(0, 0)
+    draw.weight.zero_()
+    draw.weight[0, 1, 1, 2], draw.weight[2, 0, 1, 2] = -2.0, 1.0
+    draw.weight[1, 1, 1, 1] = 1.0
     expected = torch.tensor([0.0, 0.75])[:, None, None].expand(2, *SIZE)
-    assert torch.allclose(displacement(params), expected, atol=1e-6)
+    assert torch.allclose(displacement(draw), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("weights", ["same", "different"])
@@ -57,10 +57,11 @@ def test_taps_count_by_their_magnitude_over_channels():
 def test_it_is_what_becomes_of_a_picture_of_coordinates(kernel_size, repeats, weights):
     x = coordinates((60, 72))
     augment = ProRandConv(kernel_size, repeats=repeats, weights=weights, offsets=(0.5, 0.5))
-    params = augment.draw(x, torch.Generator().manual_seed(repeats))
-    params = replace(params, weight=apart(params.weight))
-    picture = pro_rand_conv(x, params, contrast=(), padding="replicate")
-    found = displacement(params, padding="replicate")
+    draw = augment.draw(x, torch.Generator().manual_seed(repeats))
+    draw = replace(draw, weight=apart(draw.weight))
+    draw = replace(draw, options=Options(contrast=(), padding="replicate"))
+    picture = apply(x, draw)
+    found = displacement(draw, padding="replicate")
     inside = (..., slice(10, -10), slice(10, -10))
     moved = (picture - x)[inside]
     assert moved.abs().max() > 0.3 * repeats**0.5, "there is something to see"
@@ -72,31 +73,31 @@ def test_it_is_what_becomes_of_a_picture_of_coordinates(kernel_size, repeats, we
 
 def test_repetitions_are_composed_instead_of_added():
     x = coordinates((40, 56))
-    params = ProRandConv(repeats=10, shared_offsets=True, offsets=(0.5, 0.5)).draw(x)
-    once = displacement(replace(params, repeats=1))
-    assert (displacement(params) - 10 * once)[:, 10:-10, 10:-10].abs().max() > 0.5
+    draw = ProRandConv(repeats=10, shared_offsets=True, offsets=(0.5, 0.5)).draw(x)
+    once = displacement(replace(draw, repeats=1))
+    assert (displacement(draw) - 10 * once)[:, 10:-10, 10:-10].abs().max() > 0.5
 
 
 @pytest.mark.parametrize("weights", ["same", "different"])
 def test_each_image_has_the_displacement_of_its_own_draw(weights):
     x = torch.randn(5, 3, *SIZE)
-    params = ProRandConv(mode="sample", weights=weights, max_repeats=5).draw(x)
-    params = replace(params, repeats=(3, 0, 5, 1, 2))
-    alone = torch.stack([displacement(one) for one in params.split()])
-    assert torch.allclose(displacement(params), alone, atol=1e-5)
+    draw = ProRandConv(mode="sample", weights=weights, max_repeats=5).draw(x)
+    draw = replace(draw, repeats=(3, 0, 5, 1, 2))
+    alone = torch.stack([displacement(one) for one in draw])
+    assert torch.allclose(displacement(draw), alone, atol=1e-5)
     assert alone[1].abs().max() == 0
     assert alone[2].abs().max() > 0.01
 
 
 def test_no_images_have_no_displacement():
-    params = ProRandConv(mode="sample").draw(torch.randn(0, 3, *SIZE))
-    assert displacement(params).shape == (0, 2, *SIZE)
+    draw = ProRandConv(mode="sample").draw(torch.randn(0, 3, *SIZE))
+    assert displacement(draw).shape == (0, 2, *SIZE)
 
 
-def test_images_that_are_not_chosen_stay_where_they_are():
-    params = ProRandConv(mode="sample").draw(torch.randn(4, 3, *SIZE))
-    some = replace(params, selected=torch.tensor([0, 2]))
-    assert torch.equal(displacement(some)[[0, 2]], displacement(params)[[0, 2]])
+def test_images_that_are_not_selected_stay_where_they_are():
+    draw = ProRandConv(mode="sample").draw(torch.randn(4, 3, *SIZE))
+    some = replace(draw, selected=torch.tensor([0, 2]))
+    assert torch.equal(displacement(some)[[0, 2]], displacement(draw)[[0, 2]])
     assert displacement(some)[[1, 3]].abs().max() == 0
 
 
@@ -104,43 +105,46 @@ def test_under_zeros_what_once_was_outside_stays_outside():
     # The first repetition, applied last, looks a pixel to the left, the second back to the right.
     weight = torch.zeros(2, 1, 1, 3, 3)
     weight[0, 0, 0, 1, 2] = weight[1, 0, 0, 1, 0] = 1.0
-    params = Draw(weight, None, None, None, 2, layered=True, size=SIZE)
-    rows = displacement(params, padding="zeros")[1]
+    draw = Draw(weight=weight, repeats=2, size=SIZE)
+    rows = displacement(draw, padding="zeros")[1]
     assert torch.allclose(rows[:, 1:], torch.zeros(SIZE[0], SIZE[1] - 1), atol=1e-5)
     assert torch.allclose(rows[:, 0], torch.tensor(-1.0), atol=1e-5), "left by the border"
 
 
 @pytest.mark.parametrize(("padding", "expected"), [("reflect", 1.0), ("replicate", 0.0)])
 def test_other_paddings_take_what_is_outside_from_inside(padding, expected):
-    params = one_tap(0, -1)
-    assert torch.allclose(displacement(params, padding=padding)[1, :, 0], torch.tensor(expected))
-    by_default = replace(params, options={"padding": padding})
-    assert torch.equal(displacement(by_default), displacement(params, padding=padding))
+    draw = one_tap(0, -1)
+    assert torch.allclose(displacement(draw, padding=padding)[1, :, 0], torch.tensor(expected))
+    by_default = replace(draw, options=Options(padding=padding))
+    assert torch.equal(displacement(by_default), displacement(draw, padding=padding))
 
 
 def test_a_mixed_image_moves_by_the_share_that_moves():
     x = torch.randn(3, *SIZE)
-    params = RandConv(mix=True, identity=0.0, kernel_sizes=(3,)).draw(x)
-    alone = displacement(replace(params, mix=None))
-    assert torch.allclose(displacement(params), (1 - params.mix) * alone, atol=1e-6)
+    draw = RandConv(mix=True, identity=0.0, kernel_sizes=(3,)).draw(x)
+    alone = displacement(replace(draw, mix=None))
+    assert torch.allclose(displacement(draw), (1 - draw.mix) * alone, atol=1e-6)
 
 
 def test_a_kernel_of_zeros_has_no_say():
-    params = replace(one_tap(0, 1), weight=torch.zeros(3, 3, 3, 3))
-    assert torch.equal(displacement(params), torch.zeros(2, *SIZE))
+    draw = replace(one_tap(0, 1), weight=torch.zeros(3, 3, 3, 3))
+    assert torch.equal(displacement(draw), torch.zeros(2, *SIZE))
 
 
 def test_a_draw_without_offsets_fits_every_size():
     assert displacement(one_tap(0, 1), (5, 7)).shape == (2, 5, 7)
-    with pytest.raises(ProRandConvError, match=r"^size: got None, expected \(height, width\)"):
-        displacement(replace(one_tap(0, 1), size=None))
 
 
-def test_what_does_not_fit_is_refused_by_name():
-    params = ProRandConv().draw(torch.randn(3, *SIZE))
+def test_what_does_not_fit_raises_an_error_with_its_name():
+    draw = ProRandConv().draw(torch.randn(3, *SIZE))
     with pytest.raises(ProRandConvError, match=r"^size: got \(8, 8\), expected \(12, 16\)"):
-        displacement(params, (8, 8))
+        displacement(draw, (8, 8))
     with pytest.raises(ProRandConvError, match=r"^padding: got 'wrap'"):
-        displacement(params, padding="wrap")
-    with pytest.raises(ProRandConvError, match=r"^params: got 'dict', expected a draw"):
-        displacement({})
+        displacement(draw, padding="wrap")
+
+
+def test_autocast_changes_nothing():
+    draw = ProRandConv(repeats=4).draw(torch.randn(3, *SIZE))
+    expected = displacement(draw)
+    with torch.autocast("cpu"):
+        assert torch.equal(displacement(draw), expected)

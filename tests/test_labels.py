@@ -6,8 +6,8 @@ import pytest
 import torch
 from torchvision import tv_tensors
 
-from prorandconv import Draw, ProRandConv, ProRandConvError
-from prorandconv.functional import displacement, pro_rand_conv, warp_labels
+from prorandconv import Draw, Options, ProRandConv, ProRandConvError
+from prorandconv.functional import apply, displacement, warp_labels
 
 SIZE = (128, 160)
 UNSIGNED = [torch.uint8, torch.uint16]
@@ -37,13 +37,14 @@ def overlaps(repeats, *, draws=6, signs=False, **options):
     augment = ProRandConv(repeats=repeats, contrast=False, offsets=(0.5, 0.5), **options)
     found = []
     for seed in range(draws):
-        params = augment.draw(x, torch.Generator().manual_seed(seed))
+        draw = augment.draw(x, torch.Generator().manual_seed(seed))
         if not signs:
-            params = replace(params, weight=params.weight.abs())
-        picture = pro_rand_conv(x, params, contrast=())
+            draw = replace(draw, weight=draw.weight.abs())
+        draw = replace(draw, options=Options(contrast=()))
+        picture = apply(x, draw)
         picture = picture[picture.abs().amax((1, 2)).argmax()] if signs else picture.sum(0)
         shape = picture.abs() > picture.abs().amax() / 2
-        moved = warp_labels(mask, params)
+        moved = warp_labels(mask, draw)
         found.append((overlap(shape, moved), overlap(shape, mask)))
     return (min(values) for values in zip(*found, strict=True))
 
@@ -69,7 +70,7 @@ def shifted(dx, **parts):
     weight = torch.zeros(1, 1, 3, 3)
     weight[0, 0, 1, 1 + dx] = 1.0
     repeats = parts.pop("repeats", 1)
-    return Draw(weight, None, None, None, repeats, size=(3, 4), **parts)
+    return Draw(weight=weight, repeats=repeats, size=(3, 4), **parts)
 
 
 LABELS = torch.arange(12).view(3, 4)
@@ -92,17 +93,17 @@ def test_booleans_are_false_outside():
 
 
 def test_paddings_that_continue_the_picture_continue_its_labels():
-    params = shifted(1, options={"padding": "reflect"})
-    assert warp_labels(LABELS, params)[0].tolist() == [1, 2, 3, 2]
-    params = shifted(1, options={"padding": "replicate"})
-    assert warp_labels(LABELS, params)[0].tolist() == [1, 2, 3, 3]
+    draw = shifted(1, options=Options(padding="reflect"))
+    assert warp_labels(LABELS, draw)[0].tolist() == [1, 2, 3, 2]
+    draw = shifted(1, options=Options(padding="replicate"))
+    assert warp_labels(LABELS, draw)[0].tolist() == [1, 2, 3, 3]
 
 
 def test_masks_of_one_sample_move_alike():
-    params = ProRandConv(offsets=(2.0, 2.0), repeats=5).draw(torch.randn(3, *SIZE))
+    draw = ProRandConv(offsets=(2.0, 2.0), repeats=5).draw(torch.randn(3, *SIZE))
     mask = shapes().long()
-    moved = warp_labels(torch.stack((mask, 1 - mask)), params)
-    alone = warp_labels(mask, params)
+    moved = warp_labels(torch.stack((mask, 1 - mask)), draw)
+    alone = warp_labels(mask, draw)
     assert torch.equal(moved[0], alone)
     assert torch.equal(moved[1] == 255, alone == 255)
     assert not torch.equal(alone, mask)
@@ -110,21 +111,21 @@ def test_masks_of_one_sample_move_alike():
 
 def test_only_labels_of_augmented_images_move():
     batch = LABELS.expand(4, 2, 3, 4)
-    moved = warp_labels(batch, shifted(1, chosen=torch.tensor([1, 3]), batch=4))
+    moved = warp_labels(batch, shifted(1, selected=torch.tensor([1, 3]), batch_size=4))
     assert torch.equal(moved[::2], batch[::2])
     assert torch.equal(moved[1::2], warp_labels(batch[1::2], shifted(1)))
-    nothing = shifted(1, chosen=torch.tensor([], dtype=torch.int64), batch=4)
+    nothing = shifted(1, selected=torch.tensor([], dtype=torch.int64), batch_size=4)
     assert torch.equal(warp_labels(batch, nothing), batch)
 
 
 @pytest.mark.parametrize("p", [1.0, 0.5])
 def test_with_one_draw_per_image_each_moves_its_own_way(p):
     x = torch.randn(4, 3, *SIZE)
-    params = ProRandConv(mode="sample", p=p, offsets=(2.0, 2.0)).draw(x)
+    draw = ProRandConv(mode="sample", p=p, offsets=(2.0, 2.0)).draw(x)
     masks = shapes().to(torch.uint8).expand(4, -1, -1)
-    alone = [warp_labels(masks[0], one) for one in params.split()]
+    alone = [warp_labels(masks[0], one) for one in draw]
     # Single draws round differently: a pixel between two neighbours may take the other one.
-    assert (warp_labels(masks, params) != torch.stack(alone)).float().mean() < 1e-3
+    assert (warp_labels(masks, draw) != torch.stack(alone)).float().mean() < 1e-3
     assert not torch.equal(alone[0], alone[1]) or p < 1
 
 
@@ -142,8 +143,8 @@ def test_a_known_displacement_is_not_computed_again():
 def test_offsets_without_end_lead_outside(value, repeats):
     offsets = torch.zeros(18, 3, 4)
     offsets[:, 1, 2] = value
-    params = replace(shifted(0), offsets=offsets, repeats=repeats)
-    moved = warp_labels(LABELS, params)
+    draw = replace(shifted(0), offsets=offsets, repeats=repeats)
+    moved = warp_labels(LABELS, draw)
     assert moved[1, 2] == 255
     assert torch.equal(moved[:, 0], LABELS[:, 0])
 
@@ -162,7 +163,7 @@ def test_what_cannot_be_moved_is_refused_by_name():
     with pytest.raises(ProRandConvError, match=r"^labels: got 'torch.float32 of shape \(3, 4\)'"):
         warp_labels(LABELS.float(), shifted(1))
     with pytest.raises(ProRandConvError, match=r"^labels: .* count the 4 images of this draw"):
-        warp_labels(LABELS, shifted(1, chosen=torch.tensor([1]), batch=4))
+        warp_labels(LABELS, shifted(1, selected=torch.tensor([1]), batch_size=4))
     with pytest.raises(ProRandConvError, match=r"^displacement: got \(2, 5, 5\), expected \(2, 3"):
         warp_labels(LABELS, shifted(1), displacement=torch.zeros(2, 5, 5))
 
@@ -173,26 +174,26 @@ class TestVolumes:
     def test_labels_follow_an_off_centre_tap(self):
         weight = torch.zeros(1, 1, 3, 3, 3)
         weight[0, 0, 2, 1, 0] = 1.0  # the next plane, the column before
-        params = Draw(weight, None, None, None, 2, size=(6, 5, 7))
+        draw = Draw(weight=weight, repeats=2, size=(6, 5, 7))
         labels = torch.randint(0, 9, (3, 6, 5, 7))
-        moved = warp_labels(labels, params)
+        moved = warp_labels(labels, draw)
         assert torch.equal(moved[:, :-2, :, 2:], labels[:, 2:, :, :-2])
         assert moved[:, -2:].eq(255).all()
 
     def test_waves_mixed_before_they_are_made_are_the_mean_of_the_taps(self):
         x = torch.randn(2, 1, 6, 8, 7, dtype=torch.float64)
         for mode in ("batch", "sample"):
-            params = ProRandConv(spatial_dims=3, mode=mode, max_repeats=3).draw(x)
-            given = replace(params, offsets=params.offsets.dense())
-            torch.testing.assert_close(displacement(params), displacement(given))
+            draw = ProRandConv(spatial_dims=3, mode=mode, max_repeats=3).draw(x)
+            given = replace(draw, offsets=draw.offsets.dense())
+            torch.testing.assert_close(displacement(draw), displacement(given))
 
     def test_a_transform_moves_masks_and_refuses_boxes(self):
         augment = ProRandConv(spatial_dims=3, labels="warp", offsets=(1.0, 1.0))
         image = tv_tensors.Image(torch.rand(1, 6, 8, 8))
         mask = tv_tensors.Mask(torch.randint(0, 4, (6, 8, 8)))
-        params = augment.draw(image)
-        _, moved = augment(image, mask, params)
-        assert torch.equal(moved, warp_labels(mask.as_subclass(torch.Tensor), params))
+        draw = augment.draw(image)
+        _, moved = augment(image, mask, draw=draw)
+        assert torch.equal(moved, warp_labels(mask.as_subclass(torch.Tensor), draw))
         boxes = tv_tensors.BoundingBoxes([[0, 0, 2, 2]], format="XYXY", canvas_size=(8, 8))
         with pytest.raises(
             ProRandConvError, match=r"^BoundingBoxes: got .*volumes.* expected masks"

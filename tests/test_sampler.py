@@ -1,5 +1,4 @@
 import math
-from dataclasses import fields
 
 import pytest
 import torch
@@ -55,7 +54,9 @@ def test_offset_scale_is_uniform_over_its_range(draws):
 
 def test_smoothing_width_is_uniform_over_its_range():
     generator = torch.Generator().manual_seed(2)
-    smooth = Sampler(DRAWS, generator).weight(3, 3, smoothing=(0.5, 1.0)).square().sum((1, 2))
+    augment = ProRandConv(mode="sample", smoothing=(0.5, 1.0))
+    x = torch.zeros(DRAWS, 3, 1, 1)
+    smooth = augment.draw(x, generator).weight.square().sum((1, 2))
     # the ratio of a side tap's power to the middle's is exp(-1 / σ_g²); its mean over U(0.5, 1)
     ratio = (smooth[:, 0, 1].mean() / smooth[:, 1, 1].mean()).item()
     sigma = torch.linspace(0.5, 1, 10_001, dtype=torch.float64)
@@ -74,7 +75,8 @@ def test_one_smoothing_width_serves_the_whole_draw():
 
 @pytest.mark.parametrize(("std", "expected"), [(0.3, 0.3), ((0.5, 1.5), math.sqrt(1 + 1 / 12))])
 def test_weight_deviation_can_be_given_or_drawn(std, expected):
-    weight = Sampler(DRAWS, None).weight(3, 3, std=std)
+    augment = ProRandConv(mode="sample", smoothing=None, weight_std=std)
+    weight = augment.draw(torch.zeros(DRAWS, 3, 1, 1)).weight
     assert weight.std().item() == pytest.approx(expected, rel=0.02)
 
 
@@ -104,12 +106,12 @@ def test_rand_conv_draws_each_kernel_size_equally_and_identity_half_the_time():
     x = torch.zeros(1, 3, 8, 8)
     augment = RandConv()
     many = [augment.draw(x) for _ in range(1000)]
-    sizes = torch.tensor([params.weight.shape[-1] for params in many])
+    sizes = torch.tensor([draw.weight.shape[-1] for draw in many])
     for kernel_size in (1, 3, 5, 7):
         assert (sizes == kernel_size).float().mean().item() == pytest.approx(0.25, abs=0.07)
-    identity = torch.tensor([params.identity for params in many])
+    identity = torch.tensor([draw.repeats == 0 for draw in many])
     assert identity.float().mean().item() == pytest.approx(0.5, abs=0.08)
-    wide = torch.cat([params.weight.flatten() for params in many if params.weight.shape[-1] == 7])
+    wide = torch.cat([draw.weight.flatten() for draw in many if draw.weight.shape[-1] == 7])
     assert wide.std().item() == pytest.approx(1 / math.sqrt(49 * 3), rel=0.05)
 
 
@@ -135,9 +137,10 @@ def test_generator_decides_alone_and_leaves_the_global_state(augment, dtype):
     assert torch.equal(torch.random.get_rng_state(), before)
     torch.manual_seed(123)
     two = augment.draw(x, generator=torch.Generator().manual_seed(7))
-    for field in fields(one):
-        mine, other = getattr(one, field.name), getattr(two, field.name)
-        assert torch.equal(mine, other) if torch.is_tensor(mine) else mine == other
+    assert one.repeats == two.repeats
+    for name, part in one.parts().items():
+        mine, other = (getattr(p, "coefficients", p) for p in (part, two.parts()[name]))
+        assert torch.equal(mine, other)
     assert one.weight.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
 
 

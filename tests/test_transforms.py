@@ -18,7 +18,7 @@ from torchvision import tv_tensors
 from torchvision.datasets import FakeData
 from torchvision.transforms import v2
 
-from prorandconv import ProRandConv, ProRandConvError, RandConv
+from prorandconv import Options, ProRandConv, ProRandConvError, RandConv
 from prorandconv.functional import warp_labels
 from prorandconv.ops import native
 from prorandconv.transforms import offset_range
@@ -82,13 +82,12 @@ class TestEveryTransform:
     def test_replays_bit_for_bit_also_after_pickling(self, make):
         x = torch.randn(8, 3, 16, 16)
         augment = make()
-        params = augment.draw(x)
-        y = augment(x, draw=params)
-        assert torch.equal(augment(x, draw=params), y)
-        assert torch.equal(augment(x, params), y), "params may be given by position"
-        assert torch.equal(augment(x, draw=pickle.loads(pickle.dumps(params))), y)
-        assert torch.equal(copy.deepcopy(augment)(x, draw=params), y)
-        assert torch.equal(pickle.loads(pickle.dumps(augment))(x, draw=params), y)
+        draw = augment.draw(x)
+        y = augment(x, draw=draw)
+        assert torch.equal(augment(x, draw=draw), y)
+        assert torch.equal(augment(x, draw=pickle.loads(pickle.dumps(draw))), y)
+        assert torch.equal(copy.deepcopy(augment)(x, draw=draw), y)
+        assert torch.equal(pickle.loads(pickle.dumps(augment))(x, draw=draw), y)
 
     def test_a_generator_decides_alone(self, make):
         x = torch.randn(8, 3, 16, 16)
@@ -96,8 +95,8 @@ class TestEveryTransform:
         before = torch.random.get_rng_state()
         y = augment(x, generator=torch.Generator().manual_seed(4))
         assert torch.equal(torch.random.get_rng_state(), before)
-        params = augment.draw(x, torch.Generator().manual_seed(4))
-        assert torch.equal(augment(x, draw=params), y)
+        draw = augment.draw(x, torch.Generator().manual_seed(4))
+        assert torch.equal(augment(x, draw=draw), y)
 
     def test_a_replayed_draw_takes_no_generator(self, make):
         x = torch.randn(8, 3, 16, 16)
@@ -113,7 +112,6 @@ class TestEveryTransform:
         theirs = {*dir(nn.Module()), *dir(v2.Transform())}
         assert {name for name in ours & theirs if not name.startswith("__")} == {
             *("forward", "check_inputs", "make_params", "transform", "extra_repr"),
-            "_transformed_types",
         }
 
     def test_a_model_that_holds_it_can_be_initialised(self, make):
@@ -139,9 +137,9 @@ class TestEveryTransform:
     def test_applying_needs_no_randomness(self, make):
         x = torch.randn(8, 3, 16, 16)
         augment = make()
-        params = augment.draw(x)
+        draw = augment.draw(x)
         before = torch.random.get_rng_state()
-        augment(x, draw=params)
+        augment(x, draw=draw)
         assert torch.equal(torch.random.get_rng_state(), before)
 
     def test_p_zero_leaves_the_images_as_they_are(self, make):
@@ -159,7 +157,7 @@ class TestEveryTransform:
         augment = make()
         assert not list(augment.parameters())
         assert not list(augment.buffers())
-        assert not augment(x).sum().requires_grad or torch.equal(augment(x), x)
+        assert not augment(x).requires_grad
 
     @pytest.mark.parametrize("shape", [(0, 3, 8, 8), (2, 3, 0, 8), (2, 0, 8, 8)])
     def test_images_without_a_pixel_are_returned(self, make, shape):
@@ -169,37 +167,37 @@ class TestEveryTransform:
         x = torch.randn(4, 16, 12, 3)
         augment = make()
         view = x.permute(0, 3, 1, 2)
-        params = augment.draw(view)
-        expected = augment(view.contiguous(), draw=params)
-        assert torch.equal(augment(view, draw=params), expected)
+        draw = augment.draw(view)
+        expected = augment(view.contiguous(), draw=draw)
+        assert torch.equal(augment(view, draw=draw), expected)
         step = torch.randn(4, 3, 16, 24)[..., ::2]
-        assert torch.equal(augment(step, draw=params), augment(step.contiguous(), draw=params))
+        assert torch.equal(augment(step, draw=draw), augment(step.contiguous(), draw=draw))
 
     def test_channels_last_is_kept(self, make):
         x = torch.randn(4, 3, 16, 12).to(memory_format=torch.channels_last)
         augment = make()
-        params = augment.draw(x)
-        y = augment(x, draw=params)
+        draw = augment.draw(x)
+        y = augment(x, draw=draw)
         assert y.is_contiguous(memory_format=torch.channels_last)
-        assert torch.equal(y, augment(x.contiguous(), draw=params))
+        assert torch.equal(y, augment(x.contiguous(), draw=draw))
 
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_autocast_changes_nothing(self, make, dtype):
         x = torch.randn(4, 3, 16, 16).to(dtype)
         augment = make()
-        params = augment.draw(x)
-        expected = augment(x, draw=params)
+        draw = augment.draw(x)
+        expected = augment(x, draw=draw)
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            actual = augment(x, draw=params)
+            actual = augment(x, draw=draw)
         assert actual.dtype == dtype
         assert torch.equal(actual, expected)
 
     def test_half_precision_computes_in_single(self, make):
         x = torch.randn(4, 3, 16, 16).half()
         augment = make()
-        params = augment.draw(x)
-        expected = augment(x.float(), draw=params).half()
-        assert torch.equal(augment(x, draw=params), expected)
+        draw = augment.draw(x)
+        expected = augment(x.float(), draw=draw).half()
+        assert torch.equal(augment(x, draw=draw), expected)
 
     def test_image_stays_an_image_and_everything_else_passes(self, make):
         sample = {
@@ -215,19 +213,17 @@ class TestEveryTransform:
         assert type(result["image"]) is tv_tensors.Image
         for name in ("mask", "boxes", "label", "name"):
             assert result[name] is sample[name]
-        params = augment.draw(sample["image"])
-        replayed = augment(sample, draw=params)["image"]
-        assert torch.equal(
-            replayed, augment(sample["image"].as_subclass(torch.Tensor), draw=params)
-        )
+        draw = augment.draw(sample["image"])
+        replayed = augment(sample, draw=draw)["image"]
+        assert torch.equal(replayed, augment(sample["image"].as_subclass(torch.Tensor), draw=draw))
 
-    def test_masks_move_with_the_images_if_told(self, make):
+    def test_masks_warp_with_the_images(self, make):
         x, masks = torch.randn(8, 3, 16, 16), torch.randint(0, 5, (8, 2, 16, 16)).to(torch.uint8)
         augment = make(labels="warp")
-        params = augment.draw(x)
-        images, moved = augment(x, tv_tensors.Mask(masks), draw=params)
+        draw = augment.draw(x)
+        images, moved = augment(x, tv_tensors.Mask(masks), draw=draw)
         assert type(moved) is tv_tensors.Mask
-        assert torch.equal(moved.as_subclass(torch.Tensor), warp_labels(masks, params))
+        assert torch.equal(moved.as_subclass(torch.Tensor), warp_labels(masks, draw))
         same = (images == x).flatten(1).all(1)
         assert torch.equal(moved[same], masks[same])
 
@@ -241,6 +237,8 @@ class TestEveryTransform:
         sample = {
             "image": torch.randn(4, 3, 8, 8),
             "soft labels": torch.rand(4, 10),
+            "area": torch.rand(4),
+            "weight": torch.tensor(0.5),
             "masks": torch.zeros(4, 1, 8, 8, dtype=torch.long),
             "weights": np.ones(4),
         }
@@ -256,7 +254,7 @@ class TestEveryTransform:
         assert same is mask
         assert not torch.equal(image, x)
 
-    def test_more_channels_are_augmented_if_told(self, make):
+    def test_more_channels_are_augmented_where_they_are_allowed(self, make):
         x = torch.randn(2, 20, 8, 8)
         assert make(max_channels=20)(x).shape == x.shape
 
@@ -294,11 +292,12 @@ class TestEveryTransform:
             ((tv_tensors.Image(torch.zeros(3, 8, 8)), np.zeros((8, 8, 3))), "ToImage"),
             ({"image": torch.zeros(3, 8, 8), "mask": torch.zeros(1, 8, 8)}, "tv_tensors.Image"),
             ((torch.zeros(2, 3, 8, 8), torch.zeros(2, 3, 8, 8)), "tv_tensors.Image"),
+            ({"area": torch.ones(4), "weight": torch.tensor(0.5)}, "a tensor of images"),
             ({"name": "cat", "label": 3}, "a tensor of images"),
             ([], "a tensor of images"),
         ],
     )
-    def test_wrong_images_are_refused(self, make, x, fact):
+    def test_wrong_images_raise_an_error(self, make, x, fact):
         with pytest.raises(ProRandConvError, match=f"^x: got .*, expected .*{fact}"):
             make()(x)
 
@@ -307,12 +306,12 @@ class TestEveryTransform:
 def test_replays_bit_for_bit_on_a_different_batch_size(name):
     x = torch.randn(20, 3, 32, 32)
     augment = TRANSFORMS[name]()
-    params = augment.draw(x)
-    y = augment(x, draw=params)
+    draw = augment.draw(x)
+    y = augment(x, draw=draw)
     for some in (slice(0, 5), slice(7, 18)):
-        assert torch.equal(augment(x[some], draw=params), y[some])
-    alone = augment(x[4], draw=params)
-    assert torch.equal(augment(x[3:5], draw=params)[1], alone), "so few are all as if alone"
+        assert torch.equal(augment(x[some], draw=draw), y[some])
+    alone = augment(x[4], draw=draw)
+    assert torch.equal(augment(x[3:5], draw=draw)[1], alone), "so few are all as if alone"
     # another kernel serves them than the batch, and rounds differently
     torch.testing.assert_close(alone, y[4], atol=1e-4, rtol=0)
 
@@ -325,12 +324,12 @@ class TestVideos:
         x = torch.randn(3, 3, 12, 12)
         still = tv_tensors.Video(x[:, None].repeat(1, 5, 1, 1, 1))
         augment = make(mode="sample")
-        params = augment.draw(still)
-        y = augment(still, draw=params)
+        draw = augment.draw(still)
+        y = augment(still, draw=draw)
         assert type(y) is tv_tensors.Video
         assert torch.equal(y, y[:, :1].expand_as(y)), "equal frames stay equal"
-        for video, image, own in zip(y, x, params.split(), strict=True):
-            torch.testing.assert_close(video[0].as_subclass(torch.Tensor), augment(image, own))
+        for video, image, own in zip(y, x, draw, strict=True):
+            torch.testing.assert_close(video[0].as_subclass(torch.Tensor), augment(image, draw=own))
 
     @pytest.mark.parametrize("mode", ["batch", "sample"])
     def test_p_is_the_share_of_videos(self, make, mode):
@@ -339,26 +338,25 @@ class TestVideos:
         assert sorted(changed.sum(1).tolist()) == [0, 0, 5, 5]
 
     def test_what_is_no_draw_is_refused(self, make):
-        with pytest.raises(ProRandConvError, match=r"^params: got 'dict', expected "):
+        with pytest.raises(ProRandConvError, match=r"^draw: got 'dict', expected "):
             make()(tv_tensors.Video(torch.randn(5, 3, 8, 8)), draw={})
 
     def test_draws_for_frames_are_refused(self, make):
         x = torch.randn(5, 3, 8, 8)
         augment = make(mode="sample")
-        with pytest.raises(ProRandConvError, match=r"^params: got .draws for 5 .* of 1 videos"):
+        with pytest.raises(ProRandConvError, match=r"^draw: got .draws for 5 .* of 1 videos"):
             augment(tv_tensors.Video(x), draw=augment.draw(x))
 
 
 @pytest.mark.parametrize("name", ["pro-sample", "pro-different-sample", "rand-mix-sample"])
 @pytest.mark.parametrize("p", [1.0, 0.5])
-def test_sample_mode_equals_single_calls_with_the_split_params(name, p):
+def test_sample_mode_equals_single_calls_with_the_draws_of_each(name, p):
     x = torch.randn(6, 3, 20, 17, dtype=torch.float64)
     augment = TRANSFORMS[name](p=p)
-    params = augment.draw(x)
-    y = augment(x, draw=params)
-    draws = params.split()
-    assert len(draws) == 6
-    for n, own in enumerate(draws):
+    draw = augment.draw(x)
+    y = augment(x, draw=draw)
+    assert len(list(draw)) == 6
+    for n, own in enumerate(draw):
         torch.testing.assert_close(augment(x[n], draw=own), y[n], atol=1e-7, rtol=1e-7)
 
 
@@ -382,10 +380,10 @@ def test_sample_mode_equals_single_calls_with_the_split_params(name, p):
 def test_any_options_replay_and_stay_in_range(shape, dtype, options, seed):
     x = torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
     augment = ProRandConv(**options)
-    params = augment.draw(x, generator=torch.Generator().manual_seed(seed))
-    y = augment(x, draw=params)
+    draw = augment.draw(x, generator=torch.Generator().manual_seed(seed))
+    y = augment(x, draw=draw)
     assert (y.shape, y.dtype) == (x.shape, x.dtype)
-    assert torch.equal(augment(x, draw=params), y)
+    assert torch.equal(augment(x, draw=draw), y)
     if options["p"] == 1 and "standardise" not in options["contrast"]:
         assert y.abs().max() <= 1
     if options["p"] == 0:
@@ -420,12 +418,8 @@ def test_defaults_are_the_papers():
     assert (augment.gamma_std, augment.beta_std, augment.alpha) == (0.5, 0.5, 10.0)
     assert augment.smoothing == (0.01, 1.0)
     assert augment.contrast == ("standardise", "affine", "tanh")
-    assert (augment.mode, augment.p, augment.padding, augment.output) == (
-        "batch",
-        1.0,
-        "zeros",
-        "tanh",
-    )
+    assert (augment.mode, augment.p, augment.padding) == ("batch", 1.0, "zeros")
+    assert augment.draw(torch.zeros(3, 8, 8)).options == Options()
 
 
 @pytest.mark.parametrize(
@@ -474,9 +468,34 @@ def test_identity_leaves_its_share_of_the_images_in_sample_mode():
     assert changed.float().mean().item() == pytest.approx(0.75, abs=0.1)
 
 
-def test_identity_returns_the_images_themselves():
+@pytest.mark.parametrize(
+    "augment",
+    [
+        RandConv(identity=1.0),
+        RandConv(identity=1.0, mode="sample"),
+        ProRandConv(p=0.0),
+        ProRandConv(labels="warp", p=0.0),
+    ],
+    ids=str,
+)
+def test_a_result_is_new_memory_also_where_nothing_changes(augment):
     x = torch.randn(2, 3, 8, 8)
-    assert RandConv(identity=1.0)(x) is x
+    for image in (x, tv_tensors.Image(x), tv_tensors.Video(x[None])):
+        y = augment(image)
+        assert torch.equal(y, image)
+        assert type(y) is type(image)
+        y.zero_()
+        assert image.abs().min() > 0
+
+
+@pytest.mark.parametrize("options", [{"output": "pixels"}, {"contrast": False}], ids=str)
+def test_an_image_whose_own_repeats_are_zero_stays_as_it_is(options):
+    x = 3 * torch.randn(3, 3, 8, 8)
+    augment = ProRandConv(mode="sample", mean=0.4, std=0.2, repeats=2, **options)
+    draw = replace(augment.draw(x), repeats=(2, 0, 2))
+    y = augment(x, draw=draw)
+    assert torch.equal(y[1], x[1])
+    assert not torch.equal(y[0], x[0])
 
 
 @pytest.mark.parametrize("make", [ProRandConv, RandConv])
@@ -592,22 +611,22 @@ def test_wrong_options_are_named_with_value_and_remedy(make, options, named):
     [
         ({}, (4, 1, 16, 16), "1 channels"),
         ({}, (4, 3, 16, 15), r"\(16, 15\) pixels"),
-        ({"mode": "sample"}, (5, 3, 16, 16), "each of the 5 images"),
+        ({"mode": "sample"}, (5, 3, 16, 16), "5 images, with a draw each"),
         ({"p": 0.5}, (5, 3, 16, 16), "5 images of this batch"),
     ],
 )
 def test_params_for_other_images_are_refused(options, other, fact):
     augment = ProRandConv(**options)
-    params = augment.draw(torch.zeros(4, 3, 16, 16))
-    with pytest.raises(ProRandConvError, match=f"^params: got .*, expected .*{fact}"):
-        augment(torch.zeros(other), draw=params)
+    draw = augment.draw(torch.zeros(4, 3, 16, 16))
+    with pytest.raises(ProRandConvError, match=f"^draw: got .*, expected .*{fact}"):
+        augment(torch.zeros(other), draw=draw)
 
 
 def test_replaced_repeats_show_the_steps_of_one_draw():
     x = torch.randn(1, 3, 16, 16)
     augment = ProRandConv()
-    params = augment.draw(x)
-    assert torch.equal(augment(x, draw=replace(params, repeats=0)), x)
+    draw = augment.draw(x)
+    assert torch.equal(augment(x, draw=replace(draw, repeats=0)), x)
 
 
 class TestVolumes:
@@ -619,16 +638,16 @@ class TestVolumes:
     def test_shape_and_dtype_are_kept_and_a_draw_replays_bit_for_bit(self, make, shape, mode):
         x = torch.randn(shape).to(torch.bfloat16)
         augment = make(spatial_dims=3, mode=mode)
-        params = augment.draw(x, torch.Generator().manual_seed(1))
+        draw = augment.draw(x, torch.Generator().manual_seed(1))
         y = augment(x, generator=torch.Generator().manual_seed(1))
         assert (y.shape, y.dtype) == (x.shape, x.dtype)
-        assert torch.equal(y, augment(x, draw=params))
+        assert torch.equal(y, augment(x, draw=draw))
 
     def test_the_draw_has_three_displacements_for_each_of_27_taps(self):
-        params = ProRandConv(spatial_dims=3).draw(torch.randn(2, 3, 4, 6, 5))
-        assert params.weight.shape == (3, 3, 3, 3, 3)
-        assert params.offsets.shape == (81, 4, 6, 5)
-        assert (params.size, params.spatial_dims, params.channels) == ((4, 6, 5), 3, 3)
+        draw = ProRandConv(spatial_dims=3).draw(torch.randn(2, 3, 4, 6, 5))
+        assert draw.weight.shape == (3, 3, 3, 3, 3)
+        assert draw.offsets.shape == (81, 4, 6, 5)
+        assert (draw.size, draw.spatial_dims, draw.channels) == ((4, 6, 5), 3, 3)
 
     def test_shared_offsets_are_the_same_for_all_taps(self):
         augment = ProRandConv(spatial_dims=3, shared_offsets=True)
@@ -650,8 +669,8 @@ class TestVolumes:
 
     def test_the_same_style_at_another_size(self):
         augment = ProRandConv(spatial_dims=3)
-        params = augment.draw(torch.rand(1, 8, 12, 10)).resized((4, 6, 5))
-        assert augment(torch.rand(1, 4, 6, 5), draw=params).shape == (1, 4, 6, 5)
+        draw = augment.draw(torch.rand(1, 8, 12, 10)).resized((4, 6, 5))
+        assert augment(torch.rand(1, 4, 6, 5), draw=draw).shape == (1, 4, 6, 5)
 
     @pytest.mark.parametrize(
         ("options", "call", "message"),
@@ -670,7 +689,7 @@ class TestVolumes:
     def test_a_draw_for_volumes_is_refused_for_images_and_the_other_way_round(self):
         volume, image = torch.rand(1, 4, 6, 5), torch.rand(1, 4, 6, 5)
         of_volume, of_image = ProRandConv(spatial_dims=3).draw(volume), ProRandConv().draw(image)
-        with pytest.raises(ProRandConvError, match=r"^params: got .* expected .*spatial_dims=2"):
+        with pytest.raises(ProRandConvError, match=r"^draw: got .* expected .*spatial_dims=2"):
             ProRandConv()(image, draw=of_volume)
-        with pytest.raises(ProRandConvError, match=r"^params: got .* expected .*spatial_dims=3"):
+        with pytest.raises(ProRandConvError, match=r"^draw: got .* expected .*spatial_dims=3"):
             ProRandConv(spatial_dims=3)(volume, draw=of_image)

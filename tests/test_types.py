@@ -15,7 +15,7 @@ def test_a_tensor_gives_a_tensor() -> None:
     augment, predecessor = prc.ProRandConv(), prc.RandConv()
     assert isinstance(assert_type(augment(x), Tensor), Tensor)
     assert isinstance(assert_type(augment(x, generator=torch.Generator()), Tensor), Tensor)
-    assert isinstance(assert_type(predecessor(x, predecessor.draw(x)), Tensor), Tensor)
+    assert isinstance(assert_type(predecessor(x, draw=predecessor.draw(x)), Tensor), Tensor)
 
 
 def test_a_draw_has_the_type_of_its_transform() -> None:

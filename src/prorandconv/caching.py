@@ -54,13 +54,19 @@ def outside_inference_mode() -> AbstractContextManager[object]:
 
 
 def is_recorded() -> bool:
-    """Whether operators are traced, compiled, transformed or watched instead of just computed."""
+    """Whether operators are traced, transformed or watched instead of just computed."""
     return (
-        torch.compiler.is_compiling()
+        is_traced()
         or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
         or is_in_torch_dispatch_mode()
         or is_in_functorch()
     )
+
+
+def is_traced() -> bool:
+    """Whether tensors stand for others, so that their values must not be read."""
+    proxies = torch._C._TorchDispatchModeKey.PROXY
+    return torch.compiler.is_compiling() or torch._C._get_dispatch_mode(proxies) is not None
 
 
 def is_in_functorch() -> bool:

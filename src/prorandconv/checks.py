@@ -177,7 +177,7 @@ def integer(argument: str, value: Any, low: int | None = 1, high: int | None = N
 def repeats(value: Any) -> int | tuple[int, ...]:
     """A number of repetitions, or one for each image, whatever integers came."""
     several = value if isinstance(value, tuple) else (value,)
-    numbers = [to_python(number) for number in several]
+    numbers = [n if type(n) is int else to_python(n) for n in several]
     for each in numbers:
         if type(each) is not int or not 0 <= each <= MOST_REPEATS:
             raise ProRandConvError.about(

@@ -127,7 +127,8 @@ def _step(weight: Tensor, offsets: Tensor | Field | None, size: Size, border: Bo
     elif isinstance(offsets, Field):
         # The mean of the fields is the field of the mean coefficients: one for all taps.
         modes = offsets.coefficients.to(weight)
-        means = torch.bmm(mean, modes.reshape(count, kernel_size**dims, -1))
+        each = (count, kernel_size**dims, dims * math.prod(modes.shape[2:]))
+        means = torch.bmm(mean, modes.reshape(each))
         step = Field(means.view(count, dims, *modes.shape[2:]), size).dense().add_(taps)
     else:
         fields = offsets.to(weight).reshape(count, kernel_size**dims, dims * math.prod(size))

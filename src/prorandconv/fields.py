@@ -321,10 +321,10 @@ def _product(coefficients: Tensor, factors: Sequence[Tensor]) -> Tensor:
     leading, (*others, last) = coefficients.shape[: -len(factors)], factors
     count = before = math.prod(leading)
     product = coefficients
-    for factor in others:
-        product = torch.bmm(
-            factor.expand(before, -1, -1), product.reshape(before, factor.shape[1], -1)
-        )
+    for axis, factor in enumerate(others, start=1 - len(factors)):
+        rest = math.prod(coefficients.shape[axis:])
+        product = product.reshape(before, factor.shape[1], rest)
+        product = torch.bmm(factor.expand(before, -1, -1), product)
         before *= len(factor)
     rows = product.reshape(count, before // max(count, 1), last.shape[1])
     product = torch.bmm(rows, last.t().expand(count, -1, -1))

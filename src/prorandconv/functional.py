@@ -66,9 +66,9 @@ def apply(x: Tensor, draw: Draw, engine: Engine = "auto") -> Tensor:
         result = in_range(draw.operate(images, engine), draw.options, dims)
         if draw.mix is not None:
             result = torch.lerp(result, images, unsqueeze_spatial(draw.mix, dims + 1))
-    result = result.to(x.dtype)
-    if index is not None:
-        result = every.index_copy(0, index, result)
+        result = result.to(x.dtype)
+        if index is not None:
+            result = every.index_copy(0, index, result)
     result = result.reshape(x.shape)
     last = torch.channels_last_3d if dims == 3 else torch.channels_last
     batched = x.dim() == dims + 2 and not x.is_contiguous()

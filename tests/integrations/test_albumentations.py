@@ -19,7 +19,7 @@ from prorandconv.integrations.albumentations import RandomProRandConv  # noqa: E
 NUMBERS = np.random.default_rng(0)
 IMAGE = NUMBERS.integers(0, 256, (40, 56, 3), dtype=np.uint8)
 MASK = NUMBERS.integers(0, 250, (40, 56))
-MOVING = {"labels": "move", "repeats": 8, "offsets": (0.5, 0.5)}
+WARPING = {"labels": "warp", "repeats": 8, "offsets": (0.5, 0.5)}
 
 
 def test_bytes_are_augmented_as_the_library_augments_their_normalised_image():
@@ -44,11 +44,11 @@ def test_image_keeps_shape_dtype_and_range(shape, dtype):
 
 @pytest.mark.parametrize("kind", [np.bool_, np.uint8, np.int32, np.int64])
 def test_masks_move_as_the_library_moves_labels(kind):
-    transform, mask = RandomProRandConv(**MOVING), (MASK % 2 if kind is np.bool_ else MASK)
+    transform, mask = RandomProRandConv(**WARPING), (MASK % 2 if kind is np.bool_ else MASK)
     mask = mask.astype(kind)
     moved = transform(image=IMAGE, mask=mask)["mask"]
     generator = torch.Generator().manual_seed(transform.get_applied_params()["draw_seed"])
-    draw = prc.ProRandConv(**MOVING).draw(torch.zeros(3, 40, 56), generator)
+    draw = prc.ProRandConv(**WARPING).draw(torch.zeros(3, 40, 56), generator)
     assert moved.dtype == kind
     assert np.array_equal(moved, prc.functional.warp_labels(torch.from_numpy(mask), draw).numpy())
     assert not np.array_equal(moved, mask)
@@ -56,7 +56,7 @@ def test_masks_move_as_the_library_moves_labels(kind):
 
 def test_channels_and_lists_of_masks_move_alike():
     stacked = np.stack([MASK, MASK], -1)
-    result = RandomProRandConv(**MOVING)(image=IMAGE, mask=stacked, masks=[MASK, MASK])
+    result = RandomProRandConv(**WARPING)(image=IMAGE, mask=stacked, masks=[MASK, MASK])
     assert np.array_equal(result["mask"][..., 0], result["mask"][..., 1])
     assert np.array_equal(result["masks"][1], result["mask"][..., 0])
 
@@ -73,8 +73,8 @@ def test_labels_stay_unless_they_shall_move():
 @pytest.mark.parametrize("label", ["bboxes", "keypoints"])
 def test_what_cannot_move_is_refused_where_labels_move(label):
     given = {"bboxes": np.array([[0.1, 0.1, 0.2, 0.2]]), "keypoints": np.array([[5.0, 6.0]])}
-    with pytest.raises(prc.ProRandConvError, match="labels: got 'move'"):
-        RandomProRandConv(**MOVING)(image=IMAGE, **{label: given[label]})
+    with pytest.raises(prc.ProRandConvError, match="labels: got 'warp'"):
+        RandomProRandConv(**WARPING)(image=IMAGE, **{label: given[label]})
 
 
 def test_random_state_of_the_pipeline_decides():
@@ -94,7 +94,7 @@ def test_p_leaves_some_images_as_they_are():
 
 
 def test_replay_makes_image_and_mask_again_from_plain_values():
-    result = A.ReplayCompose([RandomProRandConv(**MOVING)])(image=IMAGE, mask=MASK)
+    result = A.ReplayCompose([RandomProRandConv(**WARPING)])(image=IMAGE, mask=MASK)
     stored = json.loads(json.dumps(result["replay"]))
     again = A.ReplayCompose.replay(stored, image=IMAGE, mask=MASK)
     assert np.array_equal(again["image"], result["image"])

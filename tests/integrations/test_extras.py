@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 
 from prorandconv import integrations
-from prorandconv.integrations.extras import brought_by
+from prorandconv.integrations.extras import requires_extra
 
 FOLDER = Path(integrations.__file__).parent
-ADAPTERS = [path for path in sorted(FOLDER.glob("*.py")) if "with brought_by(" in path.read_text()]
+ADAPTERS = [
+    path for path in sorted(FOLDER.glob("*.py")) if "with requires_extra(" in path.read_text()
+]
 
 
 def test_missing_library_is_named_with_the_command_that_installs_it():
     wanted = r"^not_there is missing; install it: pip install 'prorandconv\[kornia\]'$"
-    with pytest.raises(ModuleNotFoundError, match=wanted), brought_by("kornia"):
+    with pytest.raises(ModuleNotFoundError, match=wanted), requires_extra("kornia"):
         import not_there  # noqa: F401
 
 

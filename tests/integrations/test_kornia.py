@@ -19,7 +19,7 @@ MASKS = {
     "int64": (NUMBERS * 2**24).long(),
     "soft": NUMBERS,
 }
-MOVING = {"labels": "move", "ignore_index": 0, "repeats": 8, "offsets": (0.5, 0.5)}
+WARPING = {"labels": "warp", "ignore_index": 0, "repeats": 8, "offsets": (0.5, 0.5)}
 """Each draw moves something by more than a pixel."""
 
 
@@ -36,7 +36,7 @@ def pipeline(*keys, extra_args=None, same_on_batch=None, **options):
 
 
 def drawn(container):
-    return container._params[0].data["draw"].params
+    return container._params[0].data["draw"].draw
 
 
 def changed(before, after):
@@ -47,7 +47,7 @@ def changed(before, after):
 @pytest.mark.parametrize("same", [True, False])
 def test_masks_move_as_the_library_moves_labels(images, kind, same):
     mask = MASKS[kind]
-    container = pipeline("mask", same_on_batch=same, **MOVING)
+    container = pipeline("mask", same_on_batch=same, **WARPING)
     _, moved = container(images, mask)
     labels = mask.view(torch.int32) if mask.is_floating_point() else mask
     expected = functional.warp_labels(labels, drawn(container), ignore_index=0).view(mask.dtype)
@@ -58,7 +58,7 @@ def test_masks_move_as_the_library_moves_labels(images, kind, same):
 
 def test_masks_are_not_interpolated_even_if_the_container_says_so(images):
     bilinear = {DataKey.MASK: {"resample": "bilinear", "align_corners": True}}
-    container = pipeline("mask", extra_args=bilinear, **MOVING)
+    container = pipeline("mask", extra_args=bilinear, **WARPING)
     mask = torch.randint(0, 2, (6, 1, 40, 56)) * 200
     _, moved = container(images, mask)
     assert set(moved.unique().tolist()) == {0, 200}
@@ -75,7 +75,7 @@ def test_labels_stay_unless_they_shall_move(images):
 
 
 def test_p_chooses_images_and_their_masks_alike(images):
-    container = pipeline("mask", p=0.5, same_on_batch=False, **MOVING)
+    container = pipeline("mask", p=0.5, same_on_batch=False, **WARPING)
     result, moved = container(images, MASKS["int64"])
     chosen = (container._params[0].data["batch_prob"] > 0.5).tolist()
     assert sorted(set(chosen)) == [False, True]
@@ -96,21 +96,21 @@ def test_same_on_batch_decides_whether_images_share_a_draw(images, own, of_conta
 
 @pytest.mark.parametrize("same", [True, False])
 def test_params_replay_images_and_masks_bit_for_bit(images, same):
-    container = pipeline("mask", p=0.7, same_on_batch=same, **MOVING)
+    container = pipeline("mask", p=0.7, same_on_batch=same, **WARPING)
     first = container(images, MASKS["uint8"])
     params = container._params
     container(images, MASKS["uint8"])
-    again = container(images, MASKS["uint8"], draw=params)
+    again = container(images, MASKS["uint8"], params=params)
     assert torch.equal(first[0], again[0])
     assert torch.equal(first[1], again[1])
-    assert torch.equal(first[1], container(MASKS["uint8"], draw=params, data_keys=["mask"]))
+    assert torch.equal(first[1], container(MASKS["uint8"], params=params, data_keys=["mask"]))
 
 
 @pytest.mark.parametrize("same", [True, False])
 def test_list_of_masks_moves_as_one_tensor(images, same):
-    container = pipeline("mask", same_on_batch=same, **MOVING)
+    container = pipeline("mask", same_on_batch=same, **WARPING)
     _, whole = container(images, MASKS["uint8"])
-    _, listed = container(images, list(MASKS["uint8"]), draw=container._params)
+    _, listed = container(images, list(MASKS["uint8"]), params=container._params)
     assert [part.squeeze().tolist() for part in listed] == whole.squeeze(1).tolist()
 
 
@@ -151,10 +151,10 @@ def test_videos_are_refused():
 
 def test_by_hand_masks_stay_nothing_is_replayed_and_the_range_is_left(images):
     container = AugmentationSequential(
-        ProRandConv(**MOVING | {"ignore_index": 255}), data_keys=["image", "mask"]
+        ProRandConv(**WARPING | {"ignore_index": 255}), data_keys=["image", "mask"]
     )
     first, mask = container(images, MASKS["uint8"])
-    again, _ = container(images, MASKS["uint8"], draw=container._params)
+    again, _ = container(images, MASKS["uint8"], params=container._params)
     assert torch.equal(mask, MASKS["uint8"])
     assert not torch.isclose(first, again).all()
     assert first.min() < 0

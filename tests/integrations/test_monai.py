@@ -136,7 +136,7 @@ def test_pending_operations_are_refused():
         (lambda: RandProRandConv(mode="sample"), r"^mode: got 'sample', expected nothing"),
         (lambda: RandProRandConv(spatial_dims=3), r"^spatial_dims: got 3, expected nothing"),
         (lambda: RandProRandConv(lazy=True), r"^lazy: got True, expected nothing"),
-        (lambda: RandProRandConv(labels="warp"), r"^labels: got 'move', .* RandProRandConvd"),
+        (lambda: RandProRandConv(labels="warp"), r"^labels: got 'warp', .* RandProRandConvd"),
         (lambda: RandProRandConvd("x", labels="warp", ignore_index=0), r"^label_keys: got \(\)"),
         (lambda: RandProRandConvd("x", 1.0, "y", labels="warp"), r"^ignore_index: got None"),
         (lambda: RandProRandConv(1.0)(torch.rand(5, 5)), r"^img: got \(5, 5\), expected an image"),
@@ -150,7 +150,7 @@ def test_what_does_not_fit_is_refused_by_name(make, message):
 
 def test_soft_labels_are_not_moved():
     augment = RandProRandConvd("scan", 1.0, "soft", labels="warp", ignore_index=0)
-    with pytest.raises(ProRandConvError, match=r"^label_keys: got .* no whole numbers"):
+    with pytest.raises(ProRandConvError, match=r"^label_keys: got .* not integers"):
         augment({"scan": meta(VOLUME), "soft": torch.full(VOLUME, 0.5)})
 
 

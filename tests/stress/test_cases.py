@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from prorandconv.shifts import FAMILIES, STRENGTHS
 
 from prorandconv import ProRandConv, ProRandConvError
 from prorandconv.stress.cases import COMPONENTS, Case, cases, stressed
+from prorandconv.stress.shifts import FAMILIES, STRENGTHS
 
 MEAN, STD = (0.4, 0.5, 0.6), (0.2, 0.25, 0.3)
 

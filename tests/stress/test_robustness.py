@@ -140,10 +140,11 @@ X, Y = torch.zeros(2, 3, 8, 8), torch.tensor([0, 1])
         (is_bright, [(X[0], Y)], {}, r"loader: got \(3, 8, 8\), expected images \(N, 1 or 3"),
         (is_bright, [(X[:, :2], Y)], {}, r"loader: got \(2, 2, 8, 8\)"),
         (is_bright, [(X.byte(), Y)], {}, r"x: got torch.uint8"),
-        (is_bright, [(X, Y.float())], {}, r"whole-number labels \(2,\)"),
-        (is_bright, [(X, Y[:1])], {}, r"whole-number labels \(2,\)"),
+        (is_bright, [(X, Y.float())], {}, r"integer labels \(2,\)"),
+        (is_bright, [(X, Y[:1])], {}, r"integer labels \(2,\)"),
         (is_bright, [(X, Y + 1)], {}, "labels from 1 to 2', expected from 0 to 1: the network has"),
         (lambda x: (x,), [(X, Y)], {}, "network: got 'an output tuple', expected logits"),
+        (lambda x: x.mean((2, 3)) / 0, [(X, Y)], {}, "network: got 'logits that are NaN'"),
         (lambda x: x, [(X, Y)], {}, r"network: got 'an output \(2, 3, 8, 8\)'"),
         (is_bright, [(X, Y)], {"draws": 0}, "draws: got 0"),
         (is_bright, [(X, Y)], {"seed": 0.5}, "seed: got 0.5"),
@@ -155,3 +156,35 @@ X, Y = torch.zeros(2, 3, 8, 8), torch.tensor([0, 1])
 def test_bad_input_is_refused_by_name(network, loader, changes, message):
     with pytest.raises(ProRandConvError, match=message):
         prc.stress(network, loader, **(SETTINGS | changes))
+
+
+def test_a_network_that_works_in_place_leaves_the_loaders_images_alone():
+    x, y = noisy_images()
+    before = x.clone()
+    network = linear()
+    prc.stress(lambda images: network(images.mul_(0.5)), [(x, y)], **SETTINGS)
+    assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize("size", [(4, 80), (80, 4)])
+def test_lines_of_text_are_images_too(size):
+    x = torch.rand(2, 1, *size) * 2 - 1
+    found = prc.stress(lambda x: x.mean((2, 3)).repeat(1, 2), [(x, Y)], **SETTINGS)
+    assert found.predicted[ORIGINAL].shape == (2,)
+
+
+def test_autocast_and_double_precision_change_no_image():
+    x, y = torch.randint(0, 256, (4, 3, 8, 8)) / 127.5 - 1, torch.zeros(4, dtype=torch.int64)
+    seen = {}
+
+    def network(images):
+        seen.setdefault(name, []).append(images.double())
+        return linear()(images.float())
+
+    for name in ("single", "double", "autocast"):
+        images = x.double() if name == "double" else x
+        with torch.autocast("cpu", enabled=name == "autocast"):
+            prc.stress(network, [(images, y)], **SETTINGS)
+    for own in ("double", "autocast"):
+        for one, other in zip(seen["single"], seen[own], strict=True):
+            torch.testing.assert_close(one, other, atol=1e-3, rtol=0)

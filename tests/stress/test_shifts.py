@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from prorandconv.shifts import FAMILIES, STRENGTHS
+
+from prorandconv.stress.shifts import FAMILIES, STRENGTHS
 
 
 def grey(value, count=2, channels=1):

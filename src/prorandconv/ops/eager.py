@@ -216,8 +216,12 @@ def _window(
         torch.tensor(reached, device=device).view(len(taps), len(steps), len(steps), 2).unbind(-1)
     )
     rows, columns = y[:, :, :1] + row, x[:, 0, :, None] + column
-    row_inside = (rows >= 0) & (rows < height) | (padding != "zeros")
-    column_inside = (columns >= 0) & (columns < width) | (padding != "zeros")
+    if padding == "zeros":
+        row_inside, column_inside = (
+            (place >= 0) & (place < side) for place, side in ((rows, height), (columns, width))
+        )
+    else:
+        row_inside, column_inside = torch.ones_like(rows).bool(), torch.ones_like(columns).bool()
 
     y, x = torch.tensor(window, device=device).unbind(-1)
     table_rows = _table_rows(

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..caching import is_traced
 from ..options import ContrastPart
 
 FAR_AWAY = 2**23
@@ -85,7 +86,7 @@ def contrasted(
 
 def readable(tensor: Tensor) -> bool:
     """Whether there are values, and reading them costs no synchronisation."""
-    plain = type(tensor) in (Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
+    plain = type(tensor) in (Tensor, torch.nn.Parameter) and not is_traced()
     return plain and tensor.device.type == "cpu"
 
 

@@ -7,6 +7,7 @@ stock PyTorch operators on any device, without reading a value back to the host.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import torch
@@ -31,61 +32,72 @@ def apply(images: Tensor, draw: Draw) -> Tensor:
     Images are ordered by falling number of repetitions, so that each repetition works on the
     leading ones.
     """
+    size = (images.shape[2], images.shape[3])
     if not isinstance(draw.repeats, tuple):
+        taps = active_taps(draw.weight)
         for _ in range(draw.repeats):
-            images = contrasted_in_place(_convolved(images, draw, len(images)), draw)
+            convolved = _convolved(images, draw, taps, _bands(draw, size, taps, images))
+            images = contrasted_in_place(convolved, draw)
         return images
-    repeats = draw.repeats
+    repeats, taps = draw.repeats, tuple(range(draw.kernel_size**2))
     falling = sorted(range(len(repeats)), key=lambda n: -repeats[n])
     order = torch.tensor(falling, device=images.device)
     result, draw = images[order], draw.of(falling)
+    bands = list(_bands(draw, size, taps, images))
     for repeat in range(draw.most_repeats):
         many = sum(times > repeat for times in repeats)
-        now = _convolved(result[:many], draw, many)
-        result[:many] = contrasted_in_place(now, draw)
+        convolved = _convolved(result[:many], draw, taps, bands)
+        result[:many] = contrasted_in_place(convolved, draw)
     return result[order.argsort()]
 
 
-def _convolved(images: Tensor, draw: Draw, many: int) -> Tensor:
-    """The first ``many`` images, each with its kernel or the shared one."""
-    padding, weight, offsets = draw.options.padding, draw.weight, draw.offsets
-    weight = weight[:many] if draw.per_image else weight[None]
-    if offsets is None:
-        return _plainly_convolved(images, weight, padding)
-    offsets = offsets[:many] if draw.per_image else offsets[None]
-    taps = tuple(range(draw.kernel_size**2))
-    if not draw.per_image:
-        taps = active_taps(draw.weight)
-    tap = torch.tensor(taps, device=images.device)
-    mixing = weight.flatten(3)[..., tap].flatten(2)  # (1 or n, C_out, C_in * taps)
-    count, (height, width) = len(images), images.shape[2:]
+def _convolved(
+    images: Tensor, draw: Draw, taps: tuple[int, ...], bands: Iterable[tuple[slice, Tensor]]
+) -> Tensor:
+    """The images, with a draw each the first ones of a batch: all taps sampled, then mixed."""
+    count, channels, height, width = images.shape
+    weight = draw.weight[:count] if draw.per_image else draw.weight[None]
+    if draw.offsets is None:
+        return _plainly_convolved(images, weight, draw.options.padding)
+    mixing = weight.flatten(3)[..., list(taps)].flatten(2)  # (1 or n, C_out, C_in * taps)
     source = images.to(position_dtype(images.device))
     result = images.new_empty(count, weight.shape[1], height, width)
-    most = _SAMPLES_ON_CPU if images.device.type == "cpu" else _SAMPLES
-    step = max(most // (max(count, 1) * len(taps) * width), 1)
-    for top in range(0, height, step):
-        rows = slice(top, min(top + step, height))
-        some = offsets.rows(rows) if isinstance(offsets, Field) else offsets[:, :, rows]
-        grid = _grid(some, tap, rows, (height, width), draw)
-        sampled = F.grid_sample(source, grid.expand(count, -1, -1, -1), align_corners=False)
-        sampled = sampled.to(images.dtype).view(count, mixing.shape[2], -1)
-        result[:, :, rows] = torch.matmul(mixing, sampled).view(*result.shape[:2], -1, width)
+    for rows, grid in bands:
+        grid = grid[:count] if draw.per_image else grid.expand(count, -1, -1, -1)
+        sampled = F.grid_sample(source, grid, align_corners=False).to(images.dtype)
+        sampled = sampled.view(count, channels * len(taps), -1)
+        if draw.per_image:
+            mixed = torch.bmm(mixing, sampled)
+        else:  # one by one: the bits of an image do not depend on the others
+            mixed = torch.stack([mixing[0] @ of_image for of_image in sampled])
+        result[:, :, rows] = mixed.view(count, weight.shape[1], -1, width)
     return result
 
 
-def _grid(offsets: Tensor, tap: Tensor, rows: slice, size: tuple[int, int], draw: Draw) -> Tensor:
-    """Where taps sample some rows, in grid_sample's coordinates (1 or n, taps * rows, W, 2)."""
-    (height, width), side = size, draw.kernel_size
-    displaced = offsets.to(position_dtype(offsets.device))
-    displaced = displaced.view(len(offsets), -1, 2, *offsets.shape[2:])[:, tap]
-    row = torch.arange(rows.start, rows.stop, device=tap.device)[:, None]
-    column = torch.arange(width, device=tap.device)
-    row = row + (tap // side - side // 2)[:, None, None]
-    column = column + (tap % side - side // 2)[:, None, None]
-    y = wrap(displaced[:, :, 0] + row, height, draw.options.padding)
-    x = wrap(displaced[:, :, 1] + column, width, draw.options.padding)
-    grid = torch.stack(((2 * x + 1) / width - 1, (2 * y + 1) / height - 1), -1)
-    return grid.view(len(offsets), -1, width, 2)
+def _bands(
+    draw: Draw, size: tuple[int, int], taps: tuple[int, ...], images: Tensor
+) -> Iterator[tuple[slice, Tensor]]:
+    """Where taps sample rows of images, as grid_sample has it (1 or n, taps * rows, W, 2)."""
+    if draw.offsets is None:
+        return
+    (height, width), side, padding = size, draw.kernel_size, draw.options.padding
+    offsets = draw.offsets if draw.per_image else draw.offsets[None]
+    tap = torch.tensor(taps, device=images.device)
+    most = _SAMPLES_ON_CPU if images.device.type == "cpu" else _SAMPLES
+    # As many rows for one image as for a few: to the last bit, they are sampled alike.
+    step = max(most // (max(offsets.shape[0], 1) * len(taps) * width), 1)
+    column = torch.arange(width, device=tap.device) + (tap % side - side // 2)[:, None, None]
+    for top in range(0, height, step):
+        rows = slice(top, min(top + step, height))
+        some = offsets.rows(rows) if isinstance(offsets, Field) else offsets[:, :, rows]
+        some = some.to(position_dtype(some.device))
+        some = some.view(some.shape[0], -1, 2, *some.shape[2:])[:, tap]
+        row = torch.arange(rows.start, rows.stop, device=tap.device)[:, None]
+        row = row + (tap // side - side // 2)[:, None, None]
+        y = wrap(some[:, :, 0] + row, height, padding)
+        x = wrap(some[:, :, 1] + column, width, padding)
+        grid = torch.stack(((2 * x + 1) / width - 1, (2 * y + 1) / height - 1), -1)
+        yield rows, grid.view(grid.shape[0], -1, width, 2)
 
 
 def _plainly_convolved(images: Tensor, weight: Tensor, padding: str) -> Tensor:

@@ -87,7 +87,7 @@ def stressed(
             "those of the images' normalisation: without it pixels are from 0 to 1, but these "
             f"give {low:.2f} to {high:.2f}",
         )
-    yield ORIGINAL, x
+    yield ORIGINAL, x.clone()  # the network may work in place
     for case, changed in _changed(pixels, index, draws, seed):
         yield case, ((changed - centre) / scale).to(x.dtype)
 

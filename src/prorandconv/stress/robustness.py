@@ -219,6 +219,8 @@ def _check_logits(logits: object, labels: Tensor) -> None:
             f"an output {got}",
             f"logits ({len(labels)}, classes); wrap it in a function that returns them",
         )
+    if logits.isnan().any():
+        raise ProRandConvError.about("network", "logits that are NaN", "numbers")
     low, high = int(labels.min()), int(labels.max())
     if low < 0 or high >= logits.shape[1]:
         raise ProRandConvError.about(

@@ -13,12 +13,17 @@ import torch
 from torch import Tensor
 from torchvision.transforms.v2 import functional as tvf
 
+from ..caching import without_autocast
+
 
 def blur(pixels: Tensor, index: Tensor, strength: float = 1 / 40) -> Tensor:
     """A Gaussian filter; strength is its standard deviation, as a share of the image's side."""
     sigma = strength * pixels.shape[-1]
-    side = 2 * math.ceil(2 * sigma) + 1
-    blurred: Tensor = tvf.gaussian_blur(pixels, [side, side], [sigma, sigma])
+    # Mirrored at the border, an image continues by less than its own sides.
+    radius = [min(math.ceil(2 * sigma), length - 1) for length in pixels.shape[:-3:-1]]
+    sides = [2 * pixels_beside + 1 for pixels_beside in radius]
+    with without_autocast(pixels.device):
+        blurred: Tensor = tvf.gaussian_blur(pixels, sides, [sigma, sigma])
     return blurred
 
 

@@ -107,19 +107,23 @@ struct Offsets {
         return farthest;
     }
 
-    // An upper bound of the error that polynomials bring into the offsets.
+    // The error that polynomials bring into the offsets. Coefficients are random, so that the functions
+    // along the other axes add up to no more than PEAK times their mean square's root.
     float error_of(const Polynomials &polynomials) const {
+        constexpr float PEAK = 5;
         const int blocks = (call.height + polynomials.rows - 1) / polynomials.rows;
         const float *errors = polynomials.differences + blocks * (DEGREE + 1) * call.modes[1];
-        float most = 0, peaks[3][MAX_MODES];
-        for (int i = 0; i < call.modes[0]; i++)
-            peaks[0][i] = peak(call.basis[0] + i, call.modes[0], call.depth);
-        for (int i = 0; i < call.modes[1]; i++) peaks[1][i] = errors[i];
-        for (int i = 0; i < call.modes[2]; i++)
-            peaks[2][i] = peak(call.basis[2] + i, call.modes[2], call.width);
-        for (int field = 0; field < fields(); field++)
-            most = __builtin_fmaxf(most, limited(weighted(call.offsets + place(field) *
-                                                          call.offsets_per_plane(), peaks)));
+        float most = 0;
+        for (int field = 0; field < fields(); field++) {
+            const float *from = call.offsets + place(field) * call.offsets_per_plane();
+            float squares[MAX_MODES]{}, sum = 0;
+            for (int h = 0; h < call.modes[0]; h++)
+                for (int i = 0; i < call.modes[1]; i++)
+                    for (int j = 0; j < call.modes[2]; j++, from++) squares[i] += *from * *from;
+            for (int i = 0; i < call.modes[1]; i++)
+                sum += PEAK * errors[i] * __builtin_sqrtf(squares[i]);
+            most = __builtin_fmaxf(most, limited(sum));
+        }
         return most;
     }
 
@@ -159,48 +163,65 @@ struct Offsets {
     void begin_plane(int plane) {
         if (!smooth() || plane == z) return;
         z = plane;
-        const int rows = call.modes[1], columns = call.modes[2];
+        const int rows = call.modes[1], columns = call.modes[2], count = rows * columns;
         const float *factor = call.basis[0] + ptrdiff_t(z) * call.modes[0];
-        __builtin_memset(of_plane, 0, size_t(fields()) * rows * padded_modes * sizeof(float));
+        float flat[MAX_MODES * MAX_MODES + LANES], *to = of_plane;
         for (int field = 0; field < fields(); field++) {
             const float *from = call.offsets + place(field) * call.offsets_per_plane();
-            for (int h = 0; h < call.modes[0]; h++)
-                for (int i = 0; i < rows; i++, from += columns) {
-                    float *to = of_plane + (ptrdiff_t(field) * rows + i) * padded_modes;
-                    for (int j = 0; j < columns; j++) to[j] += factor[h] * from[j];
+            for (int i = 0; i < count; i += LANES) {
+                const int some = smaller(LANES, count - i);
+                Vector sum{};
+                for (int h = 0; h < call.modes[0]; h++) {
+                    const float *values = from + ptrdiff_t(h) * count + i;
+                    sum += (some == LANES ? load(values) : load_some(values, some)) * factor[h];
                 }
+                store(flat + i, sum);
+            }
+            for (int i = 0; i < rows; i++, to += padded_modes) {
+                __builtin_memcpy(to, flat + i * columns, size_t(columns) * sizeof(float));
+                for (int j = columns; j < padded_modes; j++) to[j] = 0;
+            }
         }
     }
 
-    // Sums them along a column, with a factor for each mode: as of_rows[number].
-    void combine(const float *factor, int number) {
+    // Sums them along a column, with factors for COUNT rows [modes] one after the other, as of_rows
+    // from `number` on.
+    template <int COUNT>
+    void combine(const float *factors, int number) {
         const int rows = call.modes[1];
-        float *to = of_rows + ptrdiff_t(number) * fields() * padded_modes;
+        const ptrdiff_t step = ptrdiff_t(fields()) * padded_modes;
+        float *to = of_rows + number * step;
         for (int field = 0; field < fields(); field++)
             for (int j = 0; j < padded_modes; j += LANES, to += LANES) {
                 const float *from = of_plane + ptrdiff_t(field) * rows * padded_modes + j;
-                Vector sum{};
-                for (int i = 0; i < rows; i++) sum += load(from + i * padded_modes) * factor[i];
-                store(to, sum);
+                Vector sum[COUNT]{};
+                for (int i = 0; i < rows; i++) {
+                    const Vector value = load(from + i * padded_modes);
+#pragma GCC unroll 5
+                    for (int r = 0; r < COUNT; r++) sum[r] += value * factors[r * rows + i];
+                }
+#pragma GCC unroll 5
+                for (int r = 0; r < COUNT; r++) store(to + r * step, sum[r]);
             }
     }
 
+    // At most ROWS rows of a plane.
     void begin_rows(int z, int y, int rows) {
         begin_plane(z);
         this->z = z;
         this->y = y;
-        for (int r = 0; smooth() && r < rows; r++)
-            combine(call.basis[1] + ptrdiff_t(y + r) * call.modes[1], r);
+        if (!smooth()) return;
+        const float *factors = call.basis[1] + ptrdiff_t(y) * call.modes[1];
+        if (rows == ROWS) return combine<ROWS>(factors, 0);
+        for (int r = 0; r < rows; r++) combine<1>(factors + r * call.modes[1], r);
     }
 
     // The same for a polynomial: of_rows has the orders of its differences.
     void begin_polynomials(int z, int y, const Polynomials &polynomials) {
         begin_plane(z);
         this->y = y;
-        for (int order = 0; order <= DEGREE; order++)
-            combine(polynomials.differences +
-                        (ptrdiff_t(y / polynomials.rows) * (DEGREE + 1) + order) * call.modes[1],
-                    order);
+        const ptrdiff_t before = ptrdiff_t(y / polynomials.rows) * (DEGREE + 1);
+        combine<DEGREE + 1>(polynomials.differences + before * call.modes[1], 0);
     }
 
     // Fields `first` to first + FIELDS - 1 in COUNT rows, or orders of differences, from `row` on,
