@@ -341,3 +341,17 @@ def test_the_lowest_cluster_of_many_values_is_found():
     groups = [torch.randn(5000, generator=generator) * 0.1 + middle for middle in (0, 2, 5)]
     values = torch.cat(groups).double().sort().values.numpy()
     assert whitening.lowest_cluster(values) == 5000
+
+
+def test_a_run_trains_and_its_stored_network_is_the_evaluated_one(tmp_path):
+    from prorandconv.lab.run.config import Execution, RunConfig
+    from prorandconv.lab.run.trained import load_trained
+    from prorandconv.lab.run.training import train
+
+    options = {"start": 1, "trials": 1, "images": 2}
+    config = RunConfig.paper("shapes-mini", method="isw", options=options, epochs=2)
+    config = config.with_changes(train_images=8, test_images=2, target_every=0)
+    train(config, Execution(runs=tmp_path, quiet=True))
+    network = load_trained(config.directory(tmp_path)).network
+    norms = [m for m in network.modules() if isinstance(m, torch.nn.InstanceNorm2d)]
+    assert [norm.num_features for norm in norms] == [64, 64, 128]

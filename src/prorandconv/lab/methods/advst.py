@@ -74,6 +74,7 @@ class AdvST(Classifying):
             "epochs": 285,  # 50 over up to 6 sets; there the rate is divided by 10 in the middle
         },
         "pacs": {
+            "optimiser": "nesterov",
             "learning_rate": 1e-3,
             "weight_decay": 5e-5,
             "batch_size": 32,
