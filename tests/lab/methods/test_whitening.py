@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from prorandconv.lab.methods import whitening
+from prorandconv.lab.methods import normalisations, whitening
 
 EPS = 1e-5
 
@@ -143,7 +143,7 @@ def reference_loss(outputs, masks):
 
 
 def _whitening(kind, channels):
-    made = {"sw": whitening.SwitchableWhitening, "iternorm": whitening.IterNorm}[kind]
+    made = {"sw": normalisations.SwitchableWhitening, "iternorm": normalisations.IterNorm}[kind]
     return made(channels, group=4).double()
 
 
@@ -194,7 +194,7 @@ def test_channels_must_fill_the_groups():
     from prorandconv import ProRandConvError
 
     with pytest.raises(ProRandConvError, match="group"):
-        whitening.IterNorm(24, group=16)
+        normalisations.IterNorm(24, group=16)
 
 
 def _block(kind):
@@ -213,7 +213,7 @@ def test_a_block_normalises_between_sum_and_last_relu(kind):
         out = out.relu() if number < last else out
     expected = reference_instance_norm(out + x).relu()
     keys = set(block.state_dict())
-    changed = whitening.NormalisedBlock(block, torch.nn.InstanceNorm2d(8))
+    changed = normalisations.NormalisedBlock(block, torch.nn.InstanceNorm2d(8))
     torch.testing.assert_close(changed(x), expected)
     assert set(changed.state_dict()) == keys  # weights keep their names
 
@@ -265,7 +265,9 @@ def _info(epochs=4):
 )
 def test_three_places_of_an_encoder_are_normalised(name, channels):
     network = _network(name)
-    found = whitening.normalise(network, lambda count: torch.nn.InstanceNorm2d(count, affine=True))
+    found = normalisations.normalise(
+        network, lambda count: torch.nn.InstanceNorm2d(count, affine=True)
+    )
     last = {"deeplabv3plus-resnet18": (1, 1), "unet-resnet50": (2, 3)}[name]
     names = ["bn1", *(f"layer{stage + 1}.{block}.norm" for stage, block in enumerate(last))]
     assert found == dict(zip([f"model.encoder.{one}" for one in names], channels, strict=True))
