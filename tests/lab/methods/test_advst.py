@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from prorandconv.lab.methods import advst
+from prorandconv.lab.methods.operations import OPERATIONS
 from prorandconv.lab.models import LeNet
 
 LABELS = torch.tensor([2, 0, 1])
@@ -271,20 +272,20 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_operations_are_their_formulas(agree, name):
     reference, parameter = CASES[name]
-    function = advst.OPERATIONS[name].apply
+    function = OPERATIONS[name].apply
     agree(lambda x, given: function(x, given, None), reference, _pixels(2, 3, 5, 6), parameter)
 
 
 def test_equalising_is_pillows_and_passes_the_gradient_on(agree):
     images = (_pixels(2, 3, 32, 32) ** 2 * 255).round() / 255
-    function = advst.OPERATIONS["equalise"].apply
+    function = OPERATIONS["equalise"].apply
     empty = torch.zeros(2, 0)
     agree(lambda x: function(x, empty, None), reference_equalise, images)
     assert not torch.allclose(function(images, empty, None), images, atol=0.1)
 
 
 def test_posterising_keeps_the_highest_bits_and_passes_the_gradient_on(agree):
-    bits, function = torch.tensor([0, 3, 8]), advst.OPERATIONS["posterise"].apply
+    bits, function = torch.tensor([0, 3, 8]), OPERATIONS["posterise"].apply
     images = (_pixels(3, 3, 4, 4) * 255).round() / 255
     agree(
         lambda x: function(x, torch.zeros(3, 0), bits),
@@ -296,7 +297,7 @@ def test_posterising_keeps_the_highest_bits_and_passes_the_gradient_on(agree):
 def test_squares_are_cut_out(agree):
     corners, side = torch.tensor([[0, 2], [14, 17]]), 16
     agree(
-        lambda x, colour: advst.OPERATIONS["cutout"].apply(x, colour, corners),
+        lambda x, colour: OPERATIONS["cutout"].apply(x, colour, corners),
         lambda x, colour: reference_cutout(x, colour, corners, side),
         _pixels(2, 3, 32, 36),
         torch.rand(2, 3),
@@ -340,7 +341,7 @@ def test_chains_have_one_to_three_operations_and_hsv_only_first():
     assert torch.bincount(lengths, minlength=4)[1:].div(3000).sub(1 / 3).abs().max() < 0.03
     assert all(len(set(chain)) == len(chain) and "hsv" not in chain[1:] for chain in chains)
     firsts = [chain[0] for chain in chains if len(chain) == 1]
-    shares = [firsts.count(name) / len(firsts) for name in advst.OPERATIONS]
+    shares = [firsts.count(name) / len(firsts) for name in OPERATIONS]
     assert max(abs(share - 1 / 12) for share in shares) < 0.03
 
 

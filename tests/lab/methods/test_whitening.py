@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from prorandconv.lab.methods import whitening
+from prorandconv.lab.methods import normalisations, whitening
 
 EPS = 1e-5
 
@@ -143,7 +143,7 @@ def reference_loss(outputs, masks):
 
 
 def _whitening(kind, channels):
-    made = {"sw": whitening.SwitchableWhitening, "iternorm": whitening.IterNorm}[kind]
+    made = {"sw": normalisations.SwitchableWhitening, "iternorm": normalisations.IterNorm}[kind]
     return made(channels, group=4).double()
 
 
@@ -194,7 +194,7 @@ def test_channels_must_fill_the_groups():
     from prorandconv import ProRandConvError
 
     with pytest.raises(ProRandConvError, match="group"):
-        whitening.IterNorm(24, group=16)
+        normalisations.IterNorm(24, group=16)
 
 
 def _block(kind):
@@ -213,7 +213,7 @@ def test_a_block_normalises_between_sum_and_last_relu(kind):
         out = out.relu() if number < last else out
     expected = reference_instance_norm(out + x).relu()
     keys = set(block.state_dict())
-    changed = whitening.NormalisedBlock(block, torch.nn.InstanceNorm2d(8))
+    changed = normalisations.NormalisedBlock(block, torch.nn.InstanceNorm2d(8))
     torch.testing.assert_close(changed(x), expected)
     assert set(changed.state_dict()) == keys  # weights keep their names
 
@@ -265,7 +265,9 @@ def _info(epochs=4):
 )
 def test_three_places_of_an_encoder_are_normalised(name, channels):
     network = _network(name)
-    found = whitening.normalise(network, lambda count: torch.nn.InstanceNorm2d(count, affine=True))
+    found = normalisations.normalise(
+        network, lambda count: torch.nn.InstanceNorm2d(count, affine=True)
+    )
     last = {"deeplabv3plus-resnet18": (1, 1), "unet-resnet50": (2, 3)}[name]
     names = ["bn1", *(f"layer{stage + 1}.{block}.norm" for stage, block in enumerate(last))]
     assert found == dict(zip([f"model.encoder.{one}" for one in names], channels, strict=True))
@@ -341,3 +343,17 @@ def test_the_lowest_cluster_of_many_values_is_found():
     groups = [torch.randn(5000, generator=generator) * 0.1 + middle for middle in (0, 2, 5)]
     values = torch.cat(groups).double().sort().values.numpy()
     assert whitening.lowest_cluster(values) == 5000
+
+
+def test_a_run_trains_and_its_stored_network_is_the_evaluated_one(tmp_path):
+    from prorandconv.lab.run.config import Execution, RunConfig
+    from prorandconv.lab.run.trained import load_trained
+    from prorandconv.lab.run.training import train
+
+    options = {"start": 1, "trials": 1, "images": 2}
+    config = RunConfig.paper("shapes-mini", method="isw", options=options, epochs=2)
+    config = config.with_changes(train_images=8, test_images=2, target_every=0)
+    train(config, Execution(runs=tmp_path, quiet=True))
+    network = load_trained(config.directory(tmp_path)).network
+    norms = [m for m in network.modules() if isinstance(m, torch.nn.InstanceNorm2d)]
+    assert [norm.num_features for norm in norms] == [64, 64, 128]

@@ -49,6 +49,7 @@ class RSC(Classifying):
         "pacs": {
             "learning_rate": 1e-2,
             "batch_size": 64,  # there each mini-batch is learnt from mirrored, too
+            "schedule": "step",
             "epochs": 20,
         }
     }
