@@ -16,7 +16,7 @@ import torch
 from candidates import CANDIDATES, CHANNELS, Call
 from measuring import spread, timed, write_json
 
-from prorandconv.ops import unavailable
+from prorandconv import engines
 
 ORDER = (5, 6, 3, 8, 1, 10, 2, 9, 4, 7)
 """Random L, the same for all: each of 1 to 10 once in ten rounds, and an even number of rounds from
@@ -57,7 +57,8 @@ class Cell:
 
 def _candidates() -> tuple[str, ...]:
     """All of them; Triton's engine where it is."""
-    return tuple(name for name in CANDIDATES if name != "triton" or not unavailable("triton"))
+    here = engines()["triton"].startswith("available")
+    return tuple(name for name in CANDIDATES if name != "triton" or here)
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,13 @@ import pytest
 import torch
 from hypothesis import given
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.data import DataLoader
 from torchvision import tv_tensors
 from torchvision.datasets import FakeData
 from torchvision.transforms import v2
 
-from prorandconv import Options, ProRandConv, ProRandConvError, RandConv
+from prorandconv import Options, ProRandConv, ProRandConvError, RandConv, transforms
 from prorandconv.functional import warp_labels
 from prorandconv.ops import native
 from prorandconv.transforms import offset_range
@@ -693,3 +694,129 @@ class TestVolumes:
             ProRandConv()(image, draw=of_volume)
         with pytest.raises(ProRandConvError, match=r"^draw: got .* expected .*spatial_dims=3"):
             ProRandConv(spatial_dims=3)(volume, draw=of_image)
+
+
+class TestMix:
+    """The result blended with the original by a random share."""
+
+    @pytest.mark.parametrize("mode", ["batch", "sample"])
+    @pytest.mark.parametrize("output", [{}, {"mean": 0.4, "std": 0.2}], ids=str)
+    def test_a_result_is_the_drawn_share_of_the_original(self, mode, output):
+        x = torch.randn(4, 3, 8, 8)
+        augment = ProRandConv(mix=True, mode=mode, **output)
+        draw = augment.draw(x)
+        assert draw.mix.shape == ((4,) if mode == "sample" else ())
+        alone = augment(x, draw=replace(draw, mix=None))
+        share = draw.mix.view(-1, 1, 1, 1)
+        expected = share * x + (1 - share) * alone
+        torch.testing.assert_close(augment(x, draw=draw), expected)
+
+    def test_the_share_is_uniform_and_drawn_last(self):
+        x = torch.zeros(2000, 1, 2, 2)
+        mixed = ProRandConv(mix=True, mode="sample").draw(x, torch.Generator().manual_seed(1))
+        plain = ProRandConv(mode="sample").draw(x, torch.Generator().manual_seed(1))
+        assert torch.equal(mixed.weight, plain.weight)
+        assert mixed.mix.mean().item() == pytest.approx(0.5, abs=0.03)
+        assert mixed.mix.std().item() == pytest.approx(12**-0.5, abs=0.02)
+        assert (mixed.mix.min() >= 0) & (mixed.mix.max() <= 1)
+
+
+class TestRange:
+    """mean and std give the result their range, and one warning tells where they are missing."""
+
+    @pytest.mark.parametrize(
+        ("options", "output"),
+        [
+            ({}, "tanh"),
+            ({"mean": 0.5, "std": 0.5}, "tanh"),
+            ({"mean": 0.0, "std": 1.0}, "pixels"),
+            ({"mean": (0.4, 0.5, 0.6)}, "pixels"),
+            ({"mean": 0.4, "output": "tanh"}, "tanh"),
+            ({"mean": 0.4, "contrast": ("standardise",)}, "tanh"),
+            ({"mean": 0.4, "contrast": False}, "tanh"),
+        ],
+        ids=str,
+    )
+    def test_a_normalisation_implies_pixels_after_tanh(self, options, output):
+        assert ProRandConv(**options).draw(torch.zeros(3, 4, 4)).options.output == output
+
+    @pytest.fixture(autouse=True)
+    def _first_batch(self, monkeypatch):
+        monkeypatch.setattr(transforms, "_range_was_checked", [])
+
+    @pytest.mark.parametrize(
+        ("x", "right"),
+        [
+            (torch.rand(2, 3, 8, 8), "mean=0.0, std=1.0"),
+            (3 * torch.randn(2, 3, 8, 8), "mean=... and std=..."),
+        ],
+    )
+    def test_the_first_batch_out_of_range_is_told_once(self, x, right, recwarn):
+        augment = ProRandConv()
+        augment(x)
+        augment(x)
+        (warning,) = recwarn
+        assert right in str(warning.message)
+        assert warning.filename == __file__
+
+    @pytest.mark.parametrize(
+        ("augment", "x"),
+        [
+            (ProRandConv(), torch.rand(2, 3, 8, 8) * 2 - 1),
+            (ProRandConv(mean=0.0, std=1.0), torch.rand(2, 3, 8, 8)),
+            (ProRandConv(contrast=False), torch.rand(2, 3, 8, 8)),
+            (ProRandConv(), torch.rand(2, 3, 8, 8, device="meta")),
+        ],
+        ids=str,
+    )
+    def test_other_batches_are_not(self, augment, x, recwarn):
+        augment(x)
+        assert not recwarn.list
+
+    def test_what_is_traced_is_not_read(self, recwarn):
+        x, augment = torch.rand(2, 3, 8, 8), ProRandConv(repeats=1, engine="eager")
+        draw = augment.draw(x)
+        torch._dynamo.reset()
+        torch.compile(lambda x: augment(x, draw=draw), fullgraph=True, backend="aot_eager")(x)
+        torch.vmap(lambda x: augment(x, draw=draw))(x[None])
+        torch.export.export(augment, (x,))
+        with FakeTensorMode():
+            augment(torch.empty(2, 3, 8, 8))
+        assert not [w for w in recwarn if "normalisation" in str(w.message)]
+        assert not transforms._range_was_checked
+
+
+class TestOptionsSetLater:
+    """Options are checked when they are set, too."""
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("p", 2.0), ("mode", "image"), ("padding", "wrap"), ("output", "pixels"), ("std", 0)],
+    )
+    def test_a_wrong_one_raises_an_error_and_changes_nothing(self, name, value):
+        augment = ProRandConv(contrast=("standardise",))
+        before = getattr(augment, name)
+        with pytest.raises(ProRandConvError, match=f"^{name}: got .*, expected "):
+            setattr(augment, name, value)
+        assert getattr(augment, name) == before
+
+    def test_a_right_one_counts_from_then_on(self):
+        augment, x = ProRandConv(), torch.randn(4, 3, 8, 8)
+        augment.p, augment.padding = 0.5, "reflect"
+        draw = augment.draw(x)
+        assert len(draw.selected) == 2
+        assert draw.options.padding == "reflect"
+
+
+def test_a_default_device_changes_no_draw():
+    x = torch.randn(3, 3, 37, 23)  # no other test draws this size: nothing is remembered of it
+    for augment in (ProRandConv(mode="sample", p=0.7), RandConv(mode="sample", offsets="auto")):
+        with torch.device("meta"):
+            y = augment(x, generator=torch.Generator("cpu").manual_seed(1))
+        assert torch.equal(y, augment(x, generator=torch.Generator().manual_seed(1)))
+
+
+@pytest.mark.parametrize("base", [transforms.DrawTransform, transforms.RandomBlock])
+def test_what_does_not_draw_cannot_be_made(base):
+    with pytest.raises(TypeError, match="abstract"):
+        base()

@@ -28,7 +28,7 @@ def counting():
 
 @pytest.mark.parametrize(("reason", "there"), [(None, True), ("there is no CUDA device", False)])
 def test_plan_compares_tritons_engine_where_it_is(reason, there, monkeypatch):
-    monkeypatch.setattr(cells, "unavailable", lambda engine: reason)
+    monkeypatch.setattr(cells, "engines", lambda: {"triton": reason or "available"})
     assert ("triton" in Plan().candidates) == there
     assert {"eager", "native"} < set(Plan.quick().candidates)
 

@@ -60,7 +60,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
 
 
 def _draw(offsets, weight):
-    return Draw(weight, offsets, None, None, 1)
+    return Draw(weight=weight, offsets=offsets)
 
 
 def test_without_offsets_the_merged_operator_is_the_convolution():

@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 import prorandconv as prc
 from prorandconv import functional, play
 
 NODE = shutil.which("node")
-KINDS: dict[str, Any] = {"ProRandConv": prc.Draw, "RandConv": prc.Draw}
-APPLY: dict[str, Any] = {"ProRandConv": functional.pro_rand_conv, "RandConv": functional.rand_conv}
 
 
 def applied_by_python(text: str, picture: np.ndarray) -> np.ndarray:
@@ -27,10 +24,8 @@ def applied_by_python(text: str, picture: np.ndarray) -> np.ndarray:
     file = json.loads(text)
     mean, std = (torch.tensor(file["options"][name]).view(-1, 1, 1) for name in ("mean", "std"))
     pixels = torch.from_numpy(picture.copy()).permute(2, 0, 1).double() / 255
-    params = KINDS[file["transform"]].from_json(text)
-    x = (pixels - mean) / std
-    result: Tensor = APPLY[file["transform"]](x, params, **params.options, engine="reference")
-    return result.numpy()
+    draw = prc.Draw.from_json(text)
+    return functional.apply((pixels - mean) / std, draw, engine="reference").numpy()
 
 
 class Playground:

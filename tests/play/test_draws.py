@@ -50,10 +50,10 @@ def drawn(playground):
 def test_fields_have_zero_mean_and_one_deviation_within_the_bound(drawn):
     for size in ((24, 24), (20, 31), (45, 16)):
         for alpha in (10, 3):
-            (params,) = drawn(({"alpha": alpha, "b_delta": 2.0}, 3, size))
-            assert params.offsets.shape == (18, *size)
-            assert params.offsets.dense().mean((-2, -1)).abs().max() < 1e-5
-            deviation = params.offsets.dense().std((-2, -1), correction=0)
+            (draw,) = drawn(({"alpha": alpha, "b_delta": 2.0}, 3, size))
+            assert draw.offsets.shape == (18, *size)
+            assert draw.offsets.dense().mean((-2, -1)).abs().max() < 1e-5
+            deviation = draw.offsets.dense().std((-2, -1), correction=0)
             assert deviation.max() - deviation.min() < 1e-5
             assert 0.01 <= deviation.mean() <= 2.0
 
@@ -68,16 +68,16 @@ def test_fields_have_the_spectrum_of_pythons(drawn, alpha, share):
         return float((one_cycle / power.sum((-2, -1))).mean())
 
     draws = drawn(*(({"alpha": alpha}, seed, (32, 32)) for seed in range(30)))
-    ours = lowest(torch.cat([params.offsets.dense() for params in draws]))
+    ours = lowest(torch.cat([draw.offsets.dense() for draw in draws]))
     theirs = lowest(prc.gaussian_random_field(540, (32, 32), alpha, dtype=torch.float64))
     assert share[0] < theirs < share[1]
     assert ours == pytest.approx(theirs, abs=0.02)
 
 
 def test_weights_gamma_and_beta_have_the_papers_deviations(drawn):
-    params = drawn(*(({"smoothing": False, "offsets": False}, s, (8, 8)) for s in range(400)))
+    draw = drawn(*(({"smoothing": False, "offsets": False}, s, (8, 8)) for s in range(400)))
     weight, gamma, beta = (
-        torch.stack([getattr(p, name) for p in params]) for name in ("weight", "gamma", "beta")
+        torch.stack([getattr(p, name) for p in draw]) for name in ("weight", "gamma", "beta")
     )
     assert weight.std() == pytest.approx(27**-0.5, rel=0.03)
     assert gamma.std() == pytest.approx(0.5, rel=0.06)
@@ -152,8 +152,8 @@ def test_draw_for_grey_images_is_refused(playground):
 
 @pytest.mark.parametrize("alpha", [3.0, 10.0])
 def test_of_one_draw_per_image_the_first_is_applied(playground, picture, alpha):
-    params = prc.ProRandConv(mode="sample", alpha=alpha).draw(torch.zeros(4, 3, 12, 14))
-    several, first = params.to_json(), params.split()[0].to_json()
+    draw = prc.ProRandConv(mode="sample", alpha=alpha).draw(torch.zeros(4, 3, 12, 14))
+    several, first = draw.to_json(), draw[0].to_json()
     ours, expected = playground.applied([(text, picture(12, 14)) for text in (several, first)])
     assert np.array_equal(ours, expected)
 

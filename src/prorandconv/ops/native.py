@@ -240,25 +240,27 @@ def _polynomials(size: Size, modes: tuple[int, ...], rows: int) -> Tensor:
         fourier_basis(size, modes, torch.float64, torch.device("cpu")),
     )
     if length < rows:
-        return torch.empty(0)
+        return torch.empty(0, device="cpu")
     tables, errors = [], []
     for first in range(0, length, rows):
         begin = min(first, length - rows)  # the last block reaches back
 
         def powers(row: Tensor, begin: int = begin) -> Tensor:
-            return ((row - begin) / rows - 0.5)[:, None] ** torch.arange(_DEGREE + 1)
+            return ((row - begin) / rows - 0.5)[:, None] ** torch.arange(_DEGREE + 1, device="cpu")
 
-        fitted = powers(torch.arange(begin, begin + rows).double())
+        fitted = powers(torch.arange(begin, begin + rows, device="cpu").double())
         values = basis[begin : begin + rows]
         coefficients = torch.linalg.lstsq(fitted, values).solution
         errors.append((fitted @ coefficients - values).abs().amax(0))
-        differences = powers(torch.arange(first, first + _DEGREE + 1).double()) @ coefficients
+        differences = (
+            powers(torch.arange(first, first + _DEGREE + 1, device="cpu").double()) @ coefficients
+        )
         for order in range(_DEGREE):
             differences[order + 1 :] = differences[order + 1 :] - differences[order:-1]
         tables.append(differences)
     error = torch.stack(errors).amax(0)
     if len(error) > 1 and error[1:3].max() > _POLYNOMIAL_ERROR:
-        return torch.empty(0)
+        return torch.empty(0, device="cpu")
     return torch.cat((*tables, error[None])).float().contiguous()
 
 

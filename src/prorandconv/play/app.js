@@ -2,7 +2,7 @@
 "use strict"
 
 const {offsetBound} = defineDraws(defineFields())
-const drawFile = defineDrawFile(defineFields())
+const drawFile = defineDrawFile()
 
 let state = stateFrom(location.hash)
 let picture = null // { name, image, canvas, data, number }

@@ -1,6 +1,6 @@
-// The draw file: JSON that this page shares with Python's ProRandConvParams.save and load.
+// The draw file: JSON that this page shares with Python's Draw.save and load.
 
-function defineDrawFile(fields) {
+function defineDrawFile() {
 	"use strict"
 	const [FORMAT, VERSION] = ["prorandconv.draw", 1]
 
@@ -81,25 +81,11 @@ function defineDrawFile(fields) {
 		return {transform, options, size, layered, repeats: times, ...tensors, drawn: {}}
 	}
 
-	// Offsets as waves; below alpha = 6 they are stored as noise for an FFT.
-	function wavesOf(given, size, k, tensor) {
-		const side = Math.max(...size)
-		const stored = tensor(given.coefficients ?? given.noise)
-		const [total, rows, columns] = stored.shape
-		must(total === 2 * k * k && (given.side ?? side) === side, "its offsets do not fit")
-		if (given.kind === "waves") return {kind: "waves", side, coefficients: stored}
-		must(given.kind === "noise" && rows === side, `its offsets are ${given.kind}`)
-		const sigma = tensor(given.sigma).data[0]
-		const synthesise = fields.synthesiser(side, side, side, ...size)
-		const data = new Float64Array(total * side * side)
-		for (let n = 0; n < total; n++) {
-			const own = stored.data.subarray(2 * n * rows * columns, 2 * (n + 1) * rows * columns)
-			const waves = fields.wavesOfNoise(own, side, given.alpha)
-			fields.normalise(waves, synthesise(waves))
-			const scaled = waves.map(value => value * sigma)
-			data.set(scaled, n * side * side)
-		}
-		return {kind: "waves", side, coefficients: {shape: [total, side, side], data}}
+	function wavesOf({kind, side, coefficients}, size, k, tensor) {
+		const stored = tensor(coefficients)
+		must(kind === "waves", `its offsets are ${kind}`)
+		must(stored.shape[0] === 2 * k * k && side === Math.max(...size), "its offsets do not fit")
+		return {kind, side, coefficients: stored}
 	}
 
 	return {read, write, DrawFileError}

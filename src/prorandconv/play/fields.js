@@ -82,32 +82,5 @@ function defineFields() {
 		for (let i = 0; i < coefficients.length; i++) coefficients[i] *= scale
 	}
 
-	// Coefficients (side, side) of the field that Python makes of noise by an inverse real FFT.
-	function wavesOfNoise(noise, side, alpha) {
-		const half = (side >> 1) + 1
-		const coefficients = new Float64Array(side * side)
-		const wave = (f, sine) => (f ? 2 * f - 1 + sine : sine * side)
-		const norm = r => (r ? Math.SQRT2 : 1)
-		for (let ky = 0; ky < side; ky++) {
-			const fy = Math.min(ky, side - ky)
-			const sign = ky > fy ? -1 : 1
-			for (let fx = 0; fx < half; fx++) {
-				const alone = fx === 0 || 2 * fx === side // not doubled by its mirror image
-				const size = Math.sqrt(power(fy, fx, alpha)) * (alone ? Math.SQRT2 : 2)
-				const [real, imaginary] = [0, 1].map(part => size * noise[2 * (ky * half + fx) + part])
-				const add = (sineY, sineX, value) => {
-					const [r, c] = [wave(fy, sineY), wave(fx, sineX)]
-					// Sines of frequency 0 and side / 2 are 0 at every pixel.
-					if (r < side && c < side) coefficients[r * side + c] += value / (norm(r) * norm(c))
-				}
-				add(0, 0, real)
-				add(1, 1, -sign * real)
-				add(1, 0, -sign * imaginary)
-				add(0, 1, -imaginary)
-			}
-		}
-		return coefficients
-	}
-
-	return {synthesiser, spectrum, normalise, wavesOfNoise}
+	return {synthesiser, spectrum, normalise}
 }

@@ -151,7 +151,7 @@ function defineOperator(fields) {
 		})
 	}
 
-	// Planes of a picture (RGBA bytes), normalised as the network eats it.
+	// Planes of a picture (RGBA bytes), normalised as the network expects.
 	function toPlanes({options}, rgba) {
 		return [0, 1, 2].map(channel => {
 			const plane = new Float64Array(rgba.length / 4)

@@ -9,6 +9,7 @@ function argumentsOf(pro, settings, {contrast, padding, bound, output, mean, std
 	const range = (used, high) => (used ? `(0.01, ${high})` : "None")
 	const all = contrast.length === PARTS.length
 	const bare = !contrast.includes("standardise") && !contrast.includes("tanh")
+	const implied = contrast.includes("tanh") && [mean, std].some(values => quoted(values) !== "[0.5]")
 	const auto = settings.b_delta === null && settings.offsets
 	const given = {
 		...(pro
@@ -31,7 +32,7 @@ function argumentsOf(pro, settings, {contrast, padding, bound, output, mean, std
 			? {smoothing: "(0.01, 1)", offsets: '"auto"', contrast: "True"}
 			: {smoothing: "None", offsets: "None", contrast: "False"}),
 		...{weight_std: "None", padding: '"zeros"', bound: bare ? '"clamp"' : "None"},
-		...{output: '"tanh"', mean: "[0.5]", std: "[0.5]"}
+		...{output: implied ? '"pixels"' : '"tanh"', mean: "[0.5]", std: "[0.5]"}
 	}
 	const own = Object.entries(given).filter(([name, value]) => value !== usual[name])
 	return own.map(pair => pair.join("=")).join(", ")
@@ -52,14 +53,14 @@ import prorandconv as prc
 augment = prc.${transform}(${argumentsOf(transform === "ProRandConv", settings, options)})
 
 # one draw, with L = ${repeats}
-params = prc.${transform}Params.${read}
+draw = prc.Draw.${read}
 
 # "Save original" in the playground writes this file.
 image = Image.open("${names.original}").convert("RGB")
 mean, std = ${column(options.mean)}, ${column(options.std)}
 x = (F.pil_to_tensor(image) / 255 - mean) / std
 
-y = augment(x, params=params)
+y = augment(x, draw=draw)
 pixels = ${fromTanh ? "(y + 1) / 2" : "y * std + mean"}
 F.to_pil_image((pixels * 255).round().clamp(0, 255).to(torch.uint8)).save("${names.result}")
 `

@@ -83,7 +83,7 @@ function startService(receive) {
 	const start = post => {
 		const fields = defineFields()
 		const operator = defineOperator(fields)
-		return defineService(defineDrawFile(fields), defineDraws(fields), operator, post)
+		return defineService(defineDrawFile(), defineDraws(fields), operator, post)
 	}
 	try {
 		const source = `${parts.join("\n")}

@@ -32,7 +32,7 @@ struct Long {
 // How values change from the first of some rows to the last, and how far they can be from the line
 // between both, by orders of differences.
 struct Chord {
-    float at_last[DEGREE + 1], slack[DEGREE + 1];
+    float at_last[DEGREE + 1]{}, slack[DEGREE + 1]{};
 
     explicit Chord(int rows) {
         const double last = rows - 1;
@@ -137,7 +137,7 @@ struct PixelBand {
         bool near = !plan.far;
 #pragma GCC unroll 3
         for (int axis = 0; axis < AXES; axis++) {
-            bool three;
+            bool three = false;
             first[axis + 3 - AXES] += base[axis];
             from[axis] = at[axis];
             near = near && is_short(from[axis], first[axis + 3 - AXES], three);
