@@ -23,7 +23,7 @@ def runs(tmp_path):
     """A finished run with a checkpoint, and one that was stopped."""
     targets = {"fonts": {"accuracy": 40.0, "confusion": [[2, 3], [3, 2]]}}
     best = {"epoch": 3, "val_accuracy": 93.5, "average": 45.25, "targets": targets}
-    names = {"averaged": ["fonts"], "absent": [], "classes": ["0", "1"], "data": {}, "hash": "0"}
+    names = {"averaged": ["fonts"], "absent": [], "classes": ["0", "1"], "data": {}}
     result = {
         "config": CONFIG,
         "hash": "0123456789ab",
