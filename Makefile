@@ -15,7 +15,7 @@ help:
 	@echo "make bench        speed and memory against stock operators, as ratios"
 	@echo "make gallery      the pictures of docs/gallery.md, again"
 	@echo "make results      the table of docs/results/README.md, again"
-	@echo "make lint         ruff and mypy only"
+	@echo "make lint         ruff, mypy and import-linter only"
 	@echo "make clean        remove .venv and everything generated"
 
 $(INSTALLED): pyproject.toml setup.py $(wildcard src/prorandconv/ops/csrc/*)
@@ -60,6 +60,8 @@ lint: $(INSTALLED)
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@echo "== mypy --strict"
 	@$(BIN)/mypy
+	@echo "== who imports whom"
+	@$(BIN)/lint-imports
 
 test: lint
 	@echo "== pytest: tests, doctests, README"

@@ -69,6 +69,12 @@ def is_traced() -> bool:
     return torch.compiler.is_compiling() or torch._C._get_dispatch_mode(proxies) is not None
 
 
+def readable(tensor: Tensor) -> bool:
+    """Whether there are values, and reading them costs no synchronisation."""
+    plain = type(tensor) in (Tensor, torch.nn.Parameter) and not is_traced()
+    return plain and tensor.device.type == "cpu"
+
+
 def is_in_functorch() -> bool:
     """Whether a transform of torch.func is at work, such as vmap."""
     return torch._C._functorch.peek_interpreter_stack() is not None

@@ -335,7 +335,7 @@ class Draw:
     @staticmethod
     def from_json(text: str) -> Draw:
         """The draw in the text of a draw file, on the CPU; see :meth:`load`."""
-        return drawfile.draw_of(text)
+        return drawfile.draw_of(text, Draw, Options)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Draw:
@@ -346,7 +346,8 @@ class Draw:
         Args:
             path: of the file.
         """
-        return drawfile.read(path)
+        with drawfile.reading(path) as text:
+            return Draw.from_json(text)
 
 
 _SIDES = {2: "H W", 3: "D H W"}

@@ -12,6 +12,8 @@ import math
 import os
 import stat
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +28,7 @@ from .errors import ProRandConvError
 from .fields import Field
 
 if TYPE_CHECKING:
-    from .draw import Draw
+    from .draw import Draw, Options
 
 FORMAT, VERSION = "prorandconv.draw", 1
 TRANSFORMS = ("ProRandConv", "RandConv")
@@ -63,10 +65,8 @@ def text_of(draw: Draw) -> str:
     return json.dumps(file, separators=(",", ":"), allow_nan=False)
 
 
-def draw_of(text: str) -> Draw:
-    """The draw in the text of a draw file, on the CPU."""
-    from .draw import Draw, Options
-
+def draw_of(text: str, kind: type[Draw], options_kind: type[Options]) -> Draw:
+    """The draw in the text of a draw file, on the CPU, and its options, as these classes."""
     try:
         file = json.loads(text, object_pairs_hook=_Entries, parse_int=_integer)
     except (json.JSONDecodeError, RecursionError) as problem:
@@ -77,7 +77,7 @@ def draw_of(text: str) -> Draw:
     checks.one_of("version", file["version"], (VERSION,))
     checks.one_of("transform", file["transform"], TRANSFORMS)
     options = _entries("options", file["options"])
-    names = Options.__dataclass_fields__
+    names = options_kind.__dataclass_fields__
     for name in options.keys() - names.keys():
         raise ProRandConvError.about("options", name, f"no other entries than {tuple(names)}")
     sides = file["size"]
@@ -88,8 +88,8 @@ def draw_of(text: str) -> Draw:
     checks.selection(selected, batch_size, several, ("chosen", "batch"))
     with outside_inference_mode():
         tensors: dict[str, Any] = {name: _tensor(name, file[name]) for name in _TENSORS}
-        draw = Draw(
-            options=Options(**{name: options[name] for name in names}),
+        draw = kind(
+            options=options_kind(**{name: options[name] for name in names}),
             transform=file["transform"],
             size=size,
             repeats=tuple(repeats) if several is not None else repeats,
@@ -115,15 +115,14 @@ def write(path: str | os.PathLike[str], text: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def read(path: str | os.PathLike[str]) -> Draw:
-    """The draw in a file; an error names the file."""
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The text of a file; an error in what is made of it names the file."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        yield Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as problem:
         message = ProRandConvError.about("the file", problem.reason, "JSON in UTF-8")
         raise ProRandConvError(f"{os.fspath(path)}: {message}") from None
-    try:
-        return draw_of(text)
     except ProRandConvError as problem:
         raise ProRandConvError(f"{os.fspath(path)}: {problem}") from None
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .caching import cached, without_autocast
+from .caching import cached, readable, without_autocast
 from .errors import ProRandConvError
 from .options import Size
 
@@ -80,7 +80,7 @@ class Field:
         Along the longest axis it is the sum over frequencies of their amplitudes, along the others
         it is exact: on a short part of a square, modes nearly cancel each other.
         """
-        if self.known_bound is not None or self.device.type != "cpu":
+        if self.known_bound is not None or not readable(self.coefficients):
             return self.known_bound
         longest, dims = self.size.index(max(self.size)), len(self.size)
         factors = list(self.basis(self.dtype))

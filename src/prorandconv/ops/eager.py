@@ -16,11 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..caching import cached
+from ..caching import cached, readable
 from ..fields import Field
 from . import taps as tap_by_tap
 from . import volumes
-from .formulas import active_taps, readable, wrap
+from .formulas import active_taps, wrap
 
 if TYPE_CHECKING:
     from ..draw import Draw

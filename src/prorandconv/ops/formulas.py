@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..caching import is_traced
+from ..caching import readable
 from ..options import ContrastPart
 
 FAR_AWAY = 2**23
@@ -82,12 +82,6 @@ def contrasted(
     if "affine" in parts and gamma is not None and beta is not None:
         images = images * unsqueeze_spatial(gamma, dims) + unsqueeze_spatial(beta, dims)
     return images.tanh() if "tanh" in parts else images
-
-
-def readable(tensor: Tensor) -> bool:
-    """Whether there are values, and reading them costs no synchronisation."""
-    plain = type(tensor) in (Tensor, torch.nn.Parameter) and not is_traced()
-    return plain and tensor.device.type == "cpu"
 
 
 def active_taps(weight: Tensor) -> tuple[int, ...]:

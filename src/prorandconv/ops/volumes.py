@@ -17,9 +17,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..caching import readable
 from ..fields import Field
 from ..options import Size
-from .formulas import active_taps, pad_same, position_dtype, readable, wrap
+from .formulas import active_taps, pad_same, position_dtype, wrap
 from .taps import contrasted_in_place
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _reach(draw: Draw) -> int | None:
     if offsets is None:
         return 0
     if isinstance(offsets, Field):
-        bound = offsets.bound() if readable(offsets.coefficients) else offsets.known_bound
+        bound = offsets.bound()
     else:
         bound = float(offsets.abs().max()) if readable(offsets) else None
     return None if bound is None or not bound <= _FAR else math.ceil(bound)

@@ -129,8 +129,8 @@ struct PixelBand {
     // One row of a patch where the integer part of an offset changes: `at` are the offsets from
     // `base` on.
     template <int IN>
-    PRC_NOINLINE void read_row(const Place &to, int tap, const Vector *at, const int *base,
-                               Vector *sample) const {
+    PRC_INLINE void read_row(const Place &to, int tap, const Vector (&at)[AXES], const int *base,
+                             Vector (&sample)[IN]) const {
         Vector from[AXES];
         int first[3] = {plan.taps.plane[tap], plan.taps.row[tap], plan.taps.column[tap]};
         int is_long = 0;
@@ -143,7 +143,13 @@ struct PixelBand {
             near = near && is_short(from[axis], first[axis + 3 - AXES], three);
             is_long = 2 * is_long + three;
         }
-        if (!near) return read_spans<IN>(to, tap, at, base, sample);
+        if (!near) {
+            Vector given[AXES], found[IN];  // their addresses are taken
+            for (int axis = 0; axis < AXES; axis++) given[axis] = at[axis];
+            read_spans<IN>(to, tap, given, base, found);
+            for (int in = 0; in < IN; in++) sample[in] = found[in];
+            return;
+        }
         const float *row = window.at(to.z + first[0], to.y + first[1]) + to.channel * window.plane +
                            to.x + first[2];
         const ptrdiff_t step[2] = {window.slice_floats, window.row_floats};
@@ -280,11 +286,8 @@ struct PixelBand {
                         interpolate<AXES, 0>(from + in * window.plane, step + 3 - AXES, here);
                 from += window.row_floats;
             } else {
-                Vector given[AXES], found[IN];  // their addresses are taken
-                for (int axis = 0; axis < AXES; axis++) given[axis] = here[axis];
                 const Place row{to.z, to.y + r, to.x, to.channel};
-                read_row<IN>(row, tap, given, base, found);
-                for (int in = 0; in < IN; in++) sample[in] = found[in];
+                read_row<IN>(row, tap, here, base, sample);
             }
             if constexpr (POLYNOMIAL) {
 #pragma GCC unroll 3
