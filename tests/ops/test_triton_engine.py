@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from prorandconv.ops.block import Block, Contrast
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from prorandconv import ProRandConv, ProRandConvError, functional, ops
