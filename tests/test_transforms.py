@@ -767,7 +767,6 @@ class TestRange:
             (ProRandConv(contrast=False), torch.rand(2, 3, 8, 8)),
             (ProRandConv(), torch.rand(2, 3, 8, 8, device="meta")),
         ],
-        ids=str,
     )
     def test_other_batches_are_not(self, augment, x, recwarn):
         augment(x)

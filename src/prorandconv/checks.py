@@ -176,9 +176,10 @@ def integer(argument: str, value: Any, low: int | None = 1, high: int | None = N
 
 def repeats(value: Any) -> int | tuple[int, ...]:
     """A number of repetitions, or one for each image, whatever integers came."""
-    several = value if isinstance(value, tuple) else (value,)
-    numbers = [n if type(n) is int else to_python(n) for n in several]
-    for each in numbers:
+    several, numbers = value if isinstance(value, tuple) else (value,), []
+    for given in several:
+        each = given if type(given) is int else to_python(given)
+        numbers.append(each)
         if type(each) is not int or not 0 <= each <= MOST_REPEATS:
             raise ProRandConvError.about(
                 "repeats",
@@ -214,9 +215,10 @@ def interval(argument: str, value: Any, *, above_zero: bool = False) -> Range:
 
 def one_of(argument: str, value: Option, known: Sequence[Option]) -> Option:
     """One of the known values; 1 is not True."""
-    if not any(value == one and type(value) is type(one) for one in known):
-        raise ProRandConvError.about(argument, value, f"one of {tuple(known)}")
-    return value
+    for one in known:
+        if value == one and type(value) is type(one):
+            return value
+    raise ProRandConvError.about(argument, value, f"one of {tuple(known)}")
 
 
 def subset(

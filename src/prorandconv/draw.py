@@ -204,7 +204,7 @@ class Draw:
     @property
     def layered(self) -> bool:
         """Whether ``weight`` has one kernel per repetition."""
-        return self.weight.dim() - self.per_image == self.spatial_dims + 3
+        return self.weight.dim() - isinstance(self.repeats, tuple) == self.spatial_dims + 3
 
     @property
     def most_repeats(self) -> int:

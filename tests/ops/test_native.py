@@ -260,7 +260,7 @@ class TestOperator:
             with pytest.raises(ProRandConvError, match=r"^offsets: got .*, expected the shape"):
                 self.call(per_image, True, dims, offsets=shorter)
 
-    @pytest.mark.parametrize("offsets", [None, torch.randn(18, 17, 5), torch.randn(4)], ids=str)
+    @pytest.mark.parametrize("offsets", [None, torch.randn(18, 17, 5), torch.randn(4)])
     def test_takes_coefficients_of_as_many_modes_only_as_it_has_room_for(self, offsets):
         with pytest.raises(ProRandConvError, match=r"^offsets: got .*, expected .* at most 16"):
             self.call(smooth=True, offsets=lambda _: offsets)
@@ -308,3 +308,21 @@ def test_native_engine_is_there_where_there_is_a_compiler():
     if shutil.which("c++") is None:
         pytest.skip("no compiler on this machine")
     assert ops.engines()["native"].startswith("available")
+
+
+@pytest.mark.parametrize("channels", [2, 4, 6, 9])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_many_channels_of_many_images_are_those_of_the_reference(channels, threads):
+    x = torch.rand(9, channels, 24, 40) * 2 - 1
+    drawn = ProRandConv(repeats=3).draw(x)
+    expected = functional.apply(x.double(), drawn, engine="reference")
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        actual = functional.apply(x, drawn, engine="native")
+        half = functional.apply(x[5:], drawn, engine="native")
+    finally:
+        torch.set_num_threads(before)
+    torch.testing.assert_close(actual.double(), expected, atol=5e-5, rtol=0)
+    if channels > 3:
+        assert torch.equal(half, actual[5:])

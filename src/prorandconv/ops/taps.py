@@ -20,7 +20,7 @@ from .formulas import active_taps, axes, pad_same, position_dtype, unsqueeze_spa
 if TYPE_CHECKING:
     from ..draw import Draw
 
-_SAMPLES_ON_CPU = 1 << 15
+_SAMPLES_ON_CPU = 1 << 13
 """Of a band of rows: its temporaries stay in cache, and are small beside the images."""
 _SAMPLES = 1 << 22
 """Elsewhere, where each operator has its price."""
@@ -84,8 +84,8 @@ def _bands(
     offsets = draw.offsets if draw.per_image else draw.offsets[None]
     tap = torch.tensor(taps, device=images.device)
     most = _SAMPLES_ON_CPU if images.device.type == "cpu" else _SAMPLES
-    # As many rows for one image as for a few: to the last bit, they are sampled alike.
-    step = max(most // (max(offsets.shape[0], 1) * len(taps) * width), 1)
+    # Own draws keep their grid for all repetitions, and it is as large in bands.
+    step = height if draw.per_image else max(most // (len(taps) * width), 1)
     column = torch.arange(width, device=tap.device) + (tap % side - side // 2)[:, None, None]
     for top in range(0, height, step):
         rows = slice(top, min(top + step, height))

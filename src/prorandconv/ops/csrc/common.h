@@ -20,6 +20,7 @@ constexpr int DEGREE = 4;      // of the polynomials that stand for offsets alon
 constexpr int MAX_ROWS = 16;   // that one polynomial serves
 constexpr float POLYNOMIAL_ERROR = 4e-7f;  // pixels; rounding may add as much
 constexpr int FEW_IMAGES = 4;  // so many with one draw are faster with pixels as lanes
+constexpr int MAX_CHANNELS_OF_LANES = 3;  // for which images as lanes are compiled
 constexpr int MAX_WEIGHTS = 1 << 26;  // each is kept once for every lane and indexed by an int
 // Several groups are in work at once, and all blocks' operators kept, while they fit in the cache.
 constexpr size_t MAX_BYTES_OF_GROUPS = size_t(16) << 20;

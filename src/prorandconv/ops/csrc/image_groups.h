@@ -147,6 +147,8 @@ inline int apply_images(const Call &call) {
 #if PRC_FAST
     if (plan.channels == 3)
         status = apply_channels<3>(job);
+    else if (plan.channels == 2)
+        status = apply_channels<2>(job);
     else if (plan.channels == 1)
         status = apply_channels<1>(job);
     else

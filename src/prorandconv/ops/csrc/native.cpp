@@ -194,9 +194,12 @@ struct Engine {
     const char *name;
     Kernel few_images, many_images;
 
+    // Images as lanes are compiled for few channels.
+    static bool takes_pixels(const Call &call) {
+        return call.axes == 3 || call.images <= FEW_IMAGES || call.channels > MAX_CHANNELS_OF_LANES;
+    }
     int apply(const Call &call) const {
-        const bool few = call.axes == 3 || call.images <= FEW_IMAGES;
-        return few ? few_images(call) : many_images(call);
+        return takes_pixels(call) ? few_images(call) : many_images(call);
     }
 };
 
@@ -259,22 +262,26 @@ int apply(const Call &call) {
     return OK;
 }
 
-// One draw per image: threads take whole images, one after the other.
+// Threads take whole images, one after the other.
 struct Each {
     const Call &all;
-    const int64_t *repeats;
+    const int64_t *repeats;  // of each image, or NULL: one draw for all
     std::atomic<int64_t> next{0};
     std::atomic<int> status{OK};
+
+    int apply();
 };
 
-Call call_of(const Call &all, int64_t image, int64_t repeats) {
-    const int64_t pixels = all.pixels(), fields = int64_t(all.axes) * all.taps();
+Call call_of(const Each &each, int64_t image) {
+    const Call &all = each.all;
+    const int64_t fields = int64_t(all.axes) * all.taps();
     Call one = all;
     one.images = 1;
     one.threads = all.images == 1 ? all.threads : 1;
-    one.repeats = repeats;
-    one.x += image * all.channels * pixels;
-    one.out += image * all.channels * pixels;
+    one.x += image * all.channels * all.pixels();
+    one.out += image * all.channels * all.pixels();
+    if (!each.repeats) return one;
+    one.repeats = each.repeats[image];
     one.weight += image * all.channels * all.channels * all.taps();
     if (one.offsets) one.offsets += image * fields * all.offsets_per_plane();
     if (one.gamma) one.gamma += image * all.channels;
@@ -286,12 +293,19 @@ void each_task(void *argument, int thread, int) {
     Each &each = *static_cast<Each *>(argument);
     Workspaces own;
     for (int64_t image; (image = each.next++) < each.all.images;) {
-        Call one = call_of(each.all, image, each.repeats[image]);
+        Call one = call_of(each, image);
         if (thread > 0) one.workspaces = &own;
         const int status = apply(one);
         if (status) each.status = status;
     }
     for (auto &kept : own.kept) std::free(kept.load());
+}
+
+int Each::apply() {
+    const int64_t threads = all.threads;
+    run_parallel(int(all.images < threads ? (all.images > 0 ? all.images : 1) : threads), each_task,
+                 this);
+    return status;
 }
 
 }  // namespace
@@ -361,9 +375,10 @@ int prc_apply(const float *x, float *out, int64_t n, int64_t c, int axes, const 
     call.padding = padding;
     call.threads = threads < 1 ? 1 : threads;
     call.workspaces = &kept_workspaces;
-    if (!per_image) return apply(call);
-    Each each{call, repeats};
-    run_parallel(int(n < call.threads ? (n > 0 ? n : 1) : call.threads), each_task, &each);
-    return each.status;
+    // Bands of one image wait for each other; images do not, if they are enough for all threads.
+    const bool enough = n > 1 && (n % call.threads == 0 || n >= 4 * call.threads);
+    if (!per_image && !(enough && Engine::takes_pixels(call) && *repeats > 0)) return apply(call);
+    Each each{call, per_image ? repeats : nullptr};
+    return each.apply();
 }
 }
