@@ -10,7 +10,7 @@ from prorandconv.lab.study import efficiency
 from prorandconv.lab.study.scenario import Scenario, Scenarios
 from prorandconv.lab.study.settings import Settings
 from prorandconv.lab.study.studies import STUDIES
-from prorandconv.lab.study.table import Table
+from prorandconv.lab.study.table import AVERAGE, Table
 
 SMALL = ["--benchmark", "digits-mini", "--networks", "own_lab:tiny", "--seeds", "2"]
 SMALL += ["--epochs", "1", "--train-images", "128", "--test-images", "40", "--quiet"]
@@ -114,8 +114,8 @@ def test_a_diverged_run_is_shown_and_a_failed_one_changes_the_exit_code(
     _, content = stored(tmp_path, "bounds")
     assert [entry["problem"] for entry in content["failed"]] == ["the loss is nan"]
     table = Table.from_mapping(content["tables"][0])
-    assert table.values("Progressive (Same), no bound", "average") == (None,)
-    assert table.values("Progressive (Same), clamp", "average")[0] is not None
+    assert table.values("Progressive (Same), no bound", AVERAGE) == (None,)
+    assert table.values("Progressive (Same), clamp", AVERAGE)[0] is not None
     notes = [note for note in table.notes if note.startswith("failed: ")]
     assert notes == ["failed: Progressive (Same), no bound, seed 0: the loss is nan"]
 
