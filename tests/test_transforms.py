@@ -754,7 +754,7 @@ class TestRange:
             (ProRandConv(contrast=False), torch.rand(2, 3, 8, 8)),
             (ProRandConv(), torch.rand(2, 3, 8, 8, device="meta")),
         ],
-        ids=str,
+        ids=["in range", "pixels", "no tanh", "meta"],
     )
     def test_other_batches_are_not(self, augment, x, recwarn):
         augment(x)
