@@ -228,7 +228,9 @@ class TestFields:
         assert draw.offsets.coefficients.numel() == 18 * 81
         assert len(pickle.dumps(draw)) < 15_000
 
-    @pytest.mark.parametrize("draw", [BATCH, SAMPLE, LAYERS, MIXED])
+    @pytest.mark.parametrize(
+        "draw", [BATCH, SAMPLE, LAYERS, MIXED], ids=["p", "own", "layers", "mix"]
+    )
     def test_repr_is_small_and_makes_nothing(self, draw, monkeypatch):
         monkeypatch.delattr(Field, "rows")
         assert len(repr(draw)) < 900

@@ -155,7 +155,7 @@ def test_the_labels_given_are_left_alone():
     assert torch.equal(LABELS, before)
 
 
-def test_what_cannot_be_moved_is_refused_by_name():
+def test_what_cannot_be_moved_raises_an_error():
     with pytest.raises(ProRandConvError, match=r"^ignore_index: got 255, expected from -128 to 1"):
         warp_labels(LABELS.to(torch.int8), shifted(0))
     with pytest.raises(ProRandConvError, match=r"^ignore_index: got -100, expected from 0 to 255"):
@@ -187,7 +187,7 @@ class TestVolumes:
             given = replace(draw, offsets=draw.offsets.dense())
             torch.testing.assert_close(displacement(draw), displacement(given))
 
-    def test_a_transform_moves_masks_and_refuses_boxes(self):
+    def test_a_transform_moves_masks_and_takes_no_boxes(self):
         augment = ProRandConv(spatial_dims=3, labels="warp", offsets=(1.0, 1.0))
         image = tv_tensors.Image(torch.rand(1, 6, 8, 8))
         mask = tv_tensors.Mask(torch.randint(0, 4, (6, 8, 8)))

@@ -338,11 +338,11 @@ class TestVideos:
         changed = make(mode=mode, p=0.5)(x).ne(x).flatten(2).any(2)
         assert sorted(changed.sum(1).tolist()) == [0, 0, 5, 5]
 
-    def test_what_is_no_draw_is_refused(self, make):
+    def test_what_is_no_draw_raises_an_error(self, make):
         with pytest.raises(ProRandConvError, match=r"^draw: got 'dict', expected "):
             make()(tv_tensors.Video(torch.randn(5, 3, 8, 8)), draw={})
 
-    def test_draws_for_frames_are_refused(self, make):
+    def test_draws_for_frames_raise_an_error(self, make):
         x = torch.randn(5, 3, 8, 8)
         augment = make(mode="sample")
         with pytest.raises(ProRandConvError, match=r"^draw: got .draws for 5 .* of 1 videos"):
@@ -530,13 +530,13 @@ def test_numbers_of_numpy_and_torch_become_plain_options(make, option, value, ex
 
 
 @pytest.mark.parametrize("option", ["mean", "std"])
-def test_a_normalisation_for_other_channels_is_refused(option):
+def test_a_normalisation_for_other_channels_raises_an_error(option):
     augment = ProRandConv(**{option: (0.5, 0.5)})
     with pytest.raises(ProRandConvError, match=rf"^{option}: got \(0.5, 0.5\), .* 3 channels"):
         augment(torch.zeros(2, 3, 8, 8))
 
 
-def test_an_engine_that_is_not_there_is_refused_when_asked_for(monkeypatch):
+def test_an_engine_that_is_not_there_raises_an_error_when_asked_for(monkeypatch):
     monkeypatch.setattr(native, "UNAVAILABLE", "the native kernel was not compiled")
     with pytest.raises(ProRandConvError, match=r"^engine: got .native., expected .*not compiled"):
         ProRandConv(engine="native")
@@ -545,65 +545,52 @@ def test_an_engine_that_is_not_there_is_refused_when_asked_for(monkeypatch):
 NAN = float("nan")
 
 
+WRONG = {
+    "kernel_size": (4, 0, 3.0),
+    "max_repeats": (0, 2.5, 10**9),
+    "repeats": (-1, True),
+    "weights": ("other",),
+    "smoothing": ((1.0, 0.5), (0.0, 0.5), 0.5),
+    "offsets": ((-0.1, 0.5), (0.5, 0.1), (0.1, NAN), "small", (1, 2, 3)),
+    "shared_offsets": ("yes", 1),
+    "alpha": (-1, NAN),
+    "contrast": (["gamma"], "tanh", 1),
+    "gamma_std": (-0.5, NAN),
+    "beta_std": (math.inf, "large"),
+    "weight_std": (-1.0, (2.0, 1.0)),
+    "padding": ("wrap",),
+    "bound": ("clip", "clamp"),
+    "output": ("image",),
+    "mean": (NAN, (), "grey"),
+    "std": (0.0, (0.5, -0.2)),
+    "mode": ("image",),
+    "p": (1.5, -0.1, NAN),
+    "mix": (1, "half"),
+    "labels": ("follow", "move"),
+    "ignore_index": (2.5, "255"),
+    "max_channels": (0,),
+    "engine": ("gpu",),
+    "spatial_dims": (4,),
+    "kernel_sizes": ((), (1, 2), 3),
+    "identity": (2.0,),
+}
+"""Values that each option does not take."""
+
+
+def test_every_option_has_a_wrong_value():
+    assert {field.name for make in (ProRandConv, RandConv) for field in fields(make)} == set(WRONG)
+
+
 @pytest.mark.parametrize(
-    ("make", "options", "named"),
-    [
-        (ProRandConv, {"kernel_size": 4}, "kernel_size"),
-        (ProRandConv, {"kernel_size": 0}, "kernel_size"),
-        (ProRandConv, {"kernel_size": 3.0}, "kernel_size"),
-        (ProRandConv, {"max_repeats": 0}, "max_repeats"),
-        (ProRandConv, {"max_repeats": 2.5}, "max_repeats"),
-        (ProRandConv, {"repeats": -1}, "repeats"),
-        (ProRandConv, {"repeats": True}, "repeats"),
-        (ProRandConv, {"weights": "other"}, "weights"),
-        (ProRandConv, {"smoothing": (1.0, 0.5)}, "smoothing"),
-        (ProRandConv, {"smoothing": (0.0, 0.5)}, "smoothing"),
-        (ProRandConv, {"smoothing": 0.5}, "smoothing"),
-        (ProRandConv, {"offsets": (-0.1, 0.5)}, "offsets"),
-        (ProRandConv, {"offsets": (0.5, 0.1)}, "offsets"),
-        (ProRandConv, {"offsets": (0.1, NAN)}, "offsets"),
-        (ProRandConv, {"offsets": "small"}, "offsets"),
-        (ProRandConv, {"offsets": (1, 2, 3)}, "offsets"),
-        (ProRandConv, {"alpha": -1}, "alpha"),
-        (ProRandConv, {"alpha": NAN}, "alpha"),
-        (ProRandConv, {"gamma_std": -0.5}, "gamma_std"),
-        (ProRandConv, {"gamma_std": NAN}, "gamma_std"),
-        (ProRandConv, {"beta_std": float("inf")}, "beta_std"),
-        (ProRandConv, {"beta_std": "large"}, "beta_std"),
-        (ProRandConv, {"contrast": ["gamma"]}, "contrast"),
-        (ProRandConv, {"contrast": "tanh"}, "contrast"),
-        (ProRandConv, {"contrast": 1}, "contrast"),
-        (ProRandConv, {"weight_std": -1.0}, "weight_std"),
-        (ProRandConv, {"weight_std": (2.0, 1.0)}, "weight_std"),
-        (ProRandConv, {"padding": "wrap"}, "padding"),
-        (ProRandConv, {"bound": "clip"}, "bound"),
-        (ProRandConv, {"bound": "clamp"}, "bound"),
-        (ProRandConv, {"output": "image"}, "output"),
-        (ProRandConv, {"output": "pixels", "contrast": False}, "output"),
-        (ProRandConv, {"mean": NAN}, "mean"),
-        (ProRandConv, {"mean": ()}, "mean"),
-        (ProRandConv, {"mean": "grey"}, "mean"),
-        (ProRandConv, {"std": (0.5, 0.2), "mean": (0.5, 0.5, 0.5)}, "std"),
-        (ProRandConv, {"max_channels": 0}, "max_channels"),
-        (ProRandConv, {"std": 0.0}, "std"),
-        (ProRandConv, {"mode": "image"}, "mode"),
-        (ProRandConv, {"p": 1.5}, "p"),
-        (ProRandConv, {"p": -0.1}, "p"),
-        (ProRandConv, {"p": NAN}, "p"),
-        (ProRandConv, {"engine": "gpu"}, "engine"),
-        (RandConv, {"kernel_sizes": ()}, "kernel_sizes"),
-        (RandConv, {"kernel_sizes": (1, 2)}, "kernel_sizes"),
-        (RandConv, {"kernel_sizes": 3}, "kernel_sizes"),
-        (RandConv, {"identity": 2.0}, "identity"),
-    ],
+    ("option", "value"), [(option, value) for option, values in WRONG.items() for value in values]
 )
-def test_wrong_options_are_named_with_value_and_remedy(make, options, named):
+def test_a_wrong_option_is_named_with_value_and_remedy(option, value):
+    make = ProRandConv if hasattr(ProRandConv, option) else RandConv
     with pytest.raises(ProRandConvError) as caught:
-        make(**options)
+        make(**{option: value})
     message = str(caught.value)
-    assert message.startswith(f"{named}: got ")
+    assert message.startswith(f"{option}: got ")
     assert ", expected " in message
-    value = options[named]
     assert repr(value) in message or str(value[-1]) in message
 
 
@@ -616,7 +603,7 @@ def test_wrong_options_are_named_with_value_and_remedy(make, options, named):
         ({"p": 0.5}, (5, 3, 16, 16), "5 images of this batch"),
     ],
 )
-def test_params_for_other_images_are_refused(options, other, fact):
+def test_params_for_other_images_raise_an_error(options, other, fact):
     augment = ProRandConv(**options)
     draw = augment.draw(torch.zeros(4, 3, 16, 16))
     with pytest.raises(ProRandConvError, match=f"^draw: got .*, expected .*{fact}"):
@@ -683,11 +670,11 @@ class TestVolumes:
             ({}, tv_tensors.Video(torch.rand(4, 3, 8, 8)), r"^x: got 'a Video of shape"),
         ],
     )
-    def test_what_does_not_fit_is_refused_by_name(self, options, call, message):
+    def test_what_does_not_fit_raises_an_error(self, options, call, message):
         with pytest.raises(ProRandConvError, match=message):
             ProRandConv(**{"spatial_dims": 3, **options})(call)
 
-    def test_a_draw_for_volumes_is_refused_for_images_and_the_other_way_round(self):
+    def test_a_draw_for_volumes_raises_an_error_for_images_and_the_other_way_round(self):
         volume, image = torch.rand(1, 4, 6, 5), torch.rand(1, 4, 6, 5)
         of_volume, of_image = ProRandConv(spatial_dims=3).draw(volume), ProRandConv().draw(image)
         with pytest.raises(ProRandConvError, match=r"^draw: got .* expected .*spatial_dims=2"):
@@ -767,6 +754,7 @@ class TestRange:
             (ProRandConv(contrast=False), torch.rand(2, 3, 8, 8)),
             (ProRandConv(), torch.rand(2, 3, 8, 8, device="meta")),
         ],
+        ids=["in range", "pixels", "no tanh", "meta"],
     )
     def test_other_batches_are_not(self, augment, x, recwarn):
         augment(x)

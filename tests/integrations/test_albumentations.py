@@ -43,7 +43,7 @@ def test_image_keeps_shape_dtype_and_range(shape, dtype):
 
 
 @pytest.mark.parametrize("kind", [np.bool_, np.uint8, np.int32, np.int64])
-def test_masks_move_as_the_library_moves_labels(kind):
+def test_masks_warp_as_the_library_warps_labels(kind):
     transform, mask = RandomProRandConv(**WARPING), (MASK % 2 if kind is np.bool_ else MASK)
     mask = mask.astype(kind)
     moved = transform(image=IMAGE, mask=mask)["mask"]
@@ -61,7 +61,7 @@ def test_channels_and_lists_of_masks_move_alike():
     assert np.array_equal(result["masks"][1], result["mask"][..., 0])
 
 
-def test_labels_stay_unless_they_shall_move():
+def test_labels_stay_unless_they_shall_warp():
     boxes = A.BboxParams("pascal_voc", label_fields=["kind"])
     both = A.Compose([RandomProRandConv()], bbox_params=boxes, keypoint_params={"format": "xy"})
     result = both(image=IMAGE, mask=MASK, bboxes=[[3, 4, 20, 30]], kind=[1], keypoints=[(5, 6)])
@@ -71,7 +71,7 @@ def test_labels_stay_unless_they_shall_move():
 
 
 @pytest.mark.parametrize("label", ["bboxes", "keypoints"])
-def test_what_cannot_move_is_refused_where_labels_move(label):
+def test_what_cannot_warp_raises_an_error_where_labels_warp(label):
     given = {"bboxes": np.array([[0.1, 0.1, 0.2, 0.2]]), "keypoints": np.array([[5.0, 6.0]])}
     with pytest.raises(prc.ProRandConvError, match="labels: got 'warp'"):
         RandomProRandConv(**WARPING)(image=IMAGE, **{label: given[label]})
@@ -110,14 +110,14 @@ def test_pipeline_is_made_again_from_pickle_and_dictionary():
     assert np.array_equal(copied(image=IMAGE)["image"], both(image=IMAGE)["image"])
 
 
-def test_normalised_image_is_refused():
+def test_normalised_image_raises_an_error():
     with pytest.raises(
         prc.ProRandConvError, match=r"image: got 'float32 from -.* before Normalize"
     ):
         A.Compose([A.Normalize(), RandomProRandConv()])(image=IMAGE)
 
 
-def test_options_of_batches_are_refused():
+def test_options_of_batches_raise_an_error():
     with pytest.raises(prc.ProRandConvError, match="mode: got 'sample'"):
         RandomProRandConv(mode="sample")
 

@@ -60,7 +60,7 @@ def test_everything_that_counts_images_goes_along(images):
     assert rest == ["a name", 5, torch.tensor(1)]
 
 
-def test_what_does_not_count_images_is_refused_where_they_become_more(images):
+def test_what_does_not_count_images_raises_an_error_where_they_become_more(images):
     batch = {"image": images, "target": torch.zeros(2)}
     with pytest.raises(prc.ProRandConvError, match=r"Tensor at 'target'.* the 3 images"):
         BatchAugmentation(images="image")(batch)
@@ -74,11 +74,11 @@ def test_place_without_images_is_named(images, place):
         BatchAugmentation(images=place)({"x": images, "y": LABELS})
 
 
-def test_wrong_strategy_is_refused_at_once():
+def test_wrong_strategy_raises_an_error():
     with pytest.raises(prc.ProRandConvError, match="strategy: got 'all'"):
         BatchAugmentation(strategy="all")
 
 
-def test_labels_that_shall_move_are_refused_at_once():
+def test_labels_that_shall_warp_raise_an_error_at_once():
     with pytest.raises(prc.ProRandConvError, match=r'augment: got .*labels="warp"'):
         BatchAugmentation(prc.ProRandConv(labels="warp"))

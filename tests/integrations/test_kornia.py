@@ -45,7 +45,7 @@ def changed(before, after):
 
 @pytest.mark.parametrize("kind", MASKS)
 @pytest.mark.parametrize("same", [True, False])
-def test_masks_move_as_the_library_moves_labels(images, kind, same):
+def test_masks_warp_as_the_library_warps_labels(images, kind, same):
     mask = MASKS[kind]
     container = pipeline("mask", same_on_batch=same, **WARPING)
     _, moved = container(images, mask)
@@ -64,7 +64,7 @@ def test_masks_are_not_interpolated_even_if_the_container_says_so(images):
     assert set(moved.unique().tolist()) == {0, 200}
 
 
-def test_labels_stay_unless_they_shall_move(images):
+def test_labels_stay_unless_they_shall_warp(images):
     mask, points = MASKS["uint8"], torch.rand(6, 4, 2) * 40
     boxes, classes = torch.tensor([[[3.0, 4, 20, 30]]]).repeat(6, 1, 1), torch.arange(6)
     container = pipeline("mask", "keypoints", "bbox_xyxy", "class")
@@ -127,7 +127,7 @@ def test_normalised_images_stay_in_their_range(images):
 
 
 @pytest.mark.parametrize("key", ["bbox_xyxy", "keypoints"])
-def test_what_cannot_move_is_refused_where_labels_move(images, key):
+def test_what_cannot_warp_raises_an_error_where_labels_warp(images, key):
     label = torch.ones(6, 1, 4) if key == "bbox_xyxy" else torch.ones(6, 1, 2)
     with pytest.raises(ProRandConvError, match=r"data_keys: got '(Boxes|Keypoints)'"):
         pipeline(key, labels="warp", ignore_index=0)(images, label)
@@ -143,7 +143,7 @@ def test_mode_is_called_same_on_batch_here():
         RandomProRandConv(mode="sample")
 
 
-def test_videos_are_refused():
+def test_videos_raise_an_error():
     frames = VideoSequential(RandomProRandConv(), data_format="BCTHW")
     with pytest.raises(ProRandConvError, match="VideoSequential"):
         frames(torch.rand(2, 3, 4, 16, 16))

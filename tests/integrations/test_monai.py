@@ -123,7 +123,7 @@ class TestPipelines:
         torch.testing.assert_close(*(r.as_tensor() for r in results), atol=1e-3, rtol=0)
 
 
-def test_pending_operations_are_refused():
+def test_pending_operations_raise_an_error():
     pending = Spacing((1.0, 1.0, 1.0), lazy=True)(meta(VOLUME))
     with pytest.raises(ProRandConvError, match=r"^img: got '1 pending operations \(lazy"):
         RandProRandConv(1.0)(pending)
@@ -143,7 +143,7 @@ def test_pending_operations_are_refused():
         (lambda: RandProRandConv(1.0)(torch.zeros(IMAGE).byte()), r"^x: got torch.uint8"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(make, message):
+def test_what_does_not_fit_raises_an_error(make, message):
     with pytest.raises(ProRandConvError, match=message):
         make()
 

@@ -57,12 +57,12 @@ def test_images_stay_in_half_precision(augmented, loader, dtype):
     assert images.isfinite().all()
 
 
-def test_loader_without_a_prefetcher_is_refused_at_once(augmented, loader):
+def test_loader_without_a_prefetcher_raises_an_error(augmented, loader):
     with pytest.raises(prc.ProRandConvError, match=r"loader: got 'DataLoader', .*PrefetchLoader"):
         augmented(loader().loader)
 
 
-def test_wrong_option_is_refused_at_once(augmented, loader):
+def test_wrong_option_raises_an_error(augmented, loader):
     with pytest.raises(prc.ProRandConvError, match="max_repeats"):
         augmented(loader(), max_repeats=0)
 

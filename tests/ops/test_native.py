@@ -260,7 +260,9 @@ class TestOperator:
             with pytest.raises(ProRandConvError, match=r"^offsets: got .*, expected the shape"):
                 self.call(per_image, True, dims, offsets=shorter)
 
-    @pytest.mark.parametrize("offsets", [None, torch.randn(18, 17, 5), torch.randn(4)])
+    @pytest.mark.parametrize(
+        "offsets", [None, torch.randn(18, 17, 5), torch.randn(4)], ids=["none", "many", "flat"]
+    )
     def test_takes_coefficients_of_as_many_modes_only_as_it_has_room_for(self, offsets):
         with pytest.raises(ProRandConvError, match=r"^offsets: got .*, expected .* at most 16"):
             self.call(smooth=True, offsets=lambda _: offsets)

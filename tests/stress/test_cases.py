@@ -96,7 +96,7 @@ def test_all_images_are_in_the_range_of_normalised_pixels():
         assert -1e-5 <= pixels.min() <= pixels.max() <= 1 + 1e-5, case
 
 
-def test_another_normalisation_than_the_images_have_is_refused():
+def test_another_normalisation_than_the_images_have_raises_an_error():
     _, x = images()
     with pytest.raises(ProRandConvError, match=r"mean, std: got .*pixels are from 0 to 1, but"):
         made(x, mean=(0.5,), std=(0.5,))

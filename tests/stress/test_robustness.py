@@ -153,7 +153,7 @@ X, Y = torch.zeros(2, 3, 8, 8), torch.tensor([0, 1])
         (is_bright, [(X - 3, Y)], {}, "mean, std: got"),
     ],
 )
-def test_bad_input_is_refused_by_name(network, loader, changes, message):
+def test_bad_input_raises_an_error(network, loader, changes, message):
     with pytest.raises(ProRandConvError, match=message):
         prc.stress(network, loader, **(SETTINGS | changes))
 
