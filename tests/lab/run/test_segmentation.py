@@ -17,6 +17,8 @@ from prorandconv.lab.run.trained import load_trained
 MOVING = {"perspective", "rotate", "autoaugment", "randaugment", "augmix", "mixstyle"}
 CLASSIFYING = {name for name in METHODS if issubclass(method_class(name), Classifying)}
 """Their refusal is tested in test_rivals.py."""
+NORMALISING = {"ibn", "isw", "iternorm", "sw"}
+"""They change the normalisation of a ResNet."""
 
 
 @pytest.fixture
@@ -61,7 +63,8 @@ def test_a_loaded_network_measures_the_same(segmented):
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - MOVING - CLASSIFYING))
 def test_methods_that_leave_pixels_where_they_are_train(method, segmented):
-    result, _ = segmented(method, epochs=1, train_images=16)
+    network = {"network": "unet-resnet18"} if method in NORMALISING else {}
+    result, _ = segmented(method, epochs=1, train_images=16, **network)
     assert 0 <= result["last"]["average"] <= 100
 
 
