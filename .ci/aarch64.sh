@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 room=$(mktemp -d)
 trap 'rm -rf "$room"' EXIT
 
-mkdir -p "$room"/{lists,cache/archives}/partial "$room/root"
+mkdir -p "$room"/{lists,cache/archives}/partial "$room/system"
 touch "$room/status"
 apt() {
     apt-get -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User=root \
@@ -17,8 +17,8 @@ apt() {
 }
 apt update
 apt install --yes --no-install-recommends --download-only python3 libgomp1 libstdc++6
-for package in "$room"/cache/archives/*.deb; do dpkg -x "$package" "$room/root"; done
-interpreter=$(echo "$room"/root/usr/bin/python3.*[0-9])
+for package in "$room"/cache/archives/*.deb; do dpkg -x "$package" "$room/system"; done
+interpreter=$(echo "$room"/system/usr/bin/python3.*[0-9])
 version=${interpreter##*python}
 
 # The last torch for aarch64 without CUDA's libraries.
@@ -27,4 +27,4 @@ version=${interpreter##*python}
     --platform manylinux2014_aarch64 --platform manylinux_2_28_aarch64 --platform any \
     torch==2.6.0 torchvision==0.21.0 "numpy<2.3" "pillow<12" filelock fsspec jinja2 markupsafe \
     mpmath networkx sympy==1.13.1 typing-extensions "$wheel"
-PYTHONPATH="$room/site-packages" qemu-aarch64 -L "$room/root" "$interpreter" .ci/smoke.py --native yes
+PYTHONPATH="$room/site-packages" qemu-aarch64 -L "$room/system" "$interpreter" .ci/smoke.py --native yes
