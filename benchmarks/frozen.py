@@ -122,7 +122,7 @@ def lenet() -> nn.Module:
 
 
 def trained(way: Way, steps: int, seed: int) -> nn.Module:
-    """A network after so many steps."""
+    """A network after a number of steps."""
     torch.manual_seed(seed)
     network = lenet()
     optimiser = torch.optim.SGD(network.parameters(), lr=LEARNING_RATE, momentum=0.9)

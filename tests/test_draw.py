@@ -22,7 +22,7 @@ MIXED = RandConv(mix=True, mode="sample", identity=0.0).draw(X)
 
 
 class TestOptions:
-    """How a draw is applied is checked when it is said."""
+    """Options of applying a draw are checked when they are set."""
 
     @pytest.mark.parametrize(
         ("name", "value"),

@@ -50,7 +50,7 @@ class Sampler:
         generator: torch.Generator | None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        """Make one draw if ``count`` is None, else one for each of so many images."""
+        """Make one draw if ``count`` is None, else ``count`` draws, one an image."""
         self.prefix = () if count is None else (count,)
         self.generator, self.dtype = generator, dtype
         self.device = torch.device("cpu") if generator is None else generator.device

@@ -31,7 +31,7 @@ which allocators map fresh memory at each operation."""
 
 
 FEW_IMAGES = 4
-"""Up to so many images of one draw, preparing an operator costs more than it saves."""
+"""Up to this number of images with one draw, preparing an operator costs more than it saves."""
 
 
 def status() -> str:

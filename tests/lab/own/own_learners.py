@@ -208,7 +208,7 @@ class Exploding(Simple):
 
 @dataclass(frozen=True)
 class Explosion(Method):
-    """A method whose weights are not finite after so many steps."""
+    """A method whose weights are not finite from a given step on."""
 
     step: int = 1
 
@@ -233,7 +233,7 @@ class Failing(Simple):
 
 @dataclass(frozen=True)
 class Failure(Method):
-    """A method whose loss is infinite after so many steps."""
+    """A method whose loss is infinite from a given step on."""
 
     step: int = 1
 

@@ -18,7 +18,7 @@ def line(epoch, accuracy=91.25):
 
 
 def after(number, steps):
-    """A run after so many steps of 64 images, and the steps of an epoch."""
+    """A run after some steps of 64 images, and the steps of an epoch."""
     epoch, step = divmod(number, steps)
     return Progress(epoch=epoch, step=step, images_seen=64 * step), steps
 
